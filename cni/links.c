@@ -158,7 +158,8 @@ void cni_links_parse(struct cni_links *ret, const void *messages, size_t n)
 
 struct talk {
     int fd, seq;
-    bool cut; /* an answer had too many parts; nothing more can be asked on this socket */
+    bool cut;  /* an answer had too many parts; nothing more can be asked on this socket */
+    bool bare; /* nobody asks for the addresses */
     _Alignas(struct nlmsghdr) char answer[32 * 1024]; /* a dump fills at most this much at once */
 };
 
@@ -310,7 +311,7 @@ static enum err_code read_once(struct talk *t, int ns, struct cni_links *ret, st
     if (id_of(t, ns, &id, e) != ERR_OK ||
         links_dump(t, RTM_GETLINK, sizeof(struct ifinfomsg), IFLA_TARGET_NETNSID, id, ret, e) != ERR_OK)
         return e->code;
-    if (!t->cut)
+    if (!t->cut && !t->bare)
         links_dump(t, RTM_GETADDR, sizeof(struct ifaddrmsg), IFA_TARGET_NETNSID, id, ret, e);
     ret->cut = ret->cut || t->cut;
     return e->code;
@@ -354,16 +355,27 @@ static enum err_code open_both(const char *netns_path, int *ret_ns, struct talk 
     return ERR_OK;
 }
 
-enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e)
+static enum err_code links_read(const char *netns_path, bool bare, struct cni_links *ret, struct err *e)
 {
     scoped(talk_free) struct talk *t = NULL;
     fd_auto ns = -1;
 
     if (open_both(netns_path, &ns, &t, e) != ERR_OK)
         return e->code;
+    t->bare = bare;
     if (links_read_all(t, ns, ret, e) != ERR_OK)
         err_wrap(e, "interfaces of %s", netns_path);
     return e->code;
+}
+
+enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e)
+{
+    return links_read(netns_path, false, ret, e);
+}
+
+enum err_code cni_links_read_bare(const char *netns_path, struct cni_links *ret, struct err *e)
+{
+    return links_read(netns_path, true, ret, e);
 }
 
 enum err_code cni_links_read_over(int fd, int netns, struct cni_links *ret, struct err *e)

@@ -80,7 +80,7 @@ void net_stats_read(struct net_stats *s, const struct pod *p)
 
     if (sandbox_net(p) != NET_READY || p->api->spec.host_network || path == NULL)
         return;
-    if (cni_links_read(path, &l, &e) != ERR_OK) {
+    if (cni_links_read_bare(path, &l, &e) != ERR_OK) {
         log_debug("cannot read the interfaces of a pod", F_STR("pod", p->key), F_ERR(&e));
         return;
     }
@@ -98,7 +98,12 @@ void net_stats_tell(const struct net_stats *s, size_t name, struct buf *out)
         return;
     }
     buf_addf(out, "# HELP %s %s\n# TYPE %s counter\n", c->name, c->help, c->name);
-    for (size_t i = 0; i < s->n; i++)
-        buf_addf(out, "%s{%s} %llu\n", c->name, s->text.p + s->v[i].labels,
-                 (unsigned long long)s->v[i].values[name]);
+    for (size_t i = 0; i < s->n; i++) {
+        buf_adds(out, c->name);
+        buf_addc(out, '{');
+        buf_adds(out, s->text.p + s->v[i].labels);
+        buf_adds(out, "} ");
+        usage_value(out, s->v[i].values[name], UNIT_ONE);
+        buf_addc(out, '\n');
+    }
 }

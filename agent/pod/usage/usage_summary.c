@@ -189,7 +189,7 @@ static void put_network(struct summary *s, json_t *o, const struct pod *p, int64
     struct err e = { 0 };
 
     if (l != NULL && path != NULL && sandbox_net(p) == NET_READY && !p->api->spec.host_network &&
-        cni_links_read(path, l, &e) == ERR_OK) {
+        cni_links_read_bare(path, l, &e) == ERR_OK) {
         const struct cni_link *eth0 = cni_links_find(l, "eth0");
         network = timed(s, at_ns);
         interfaces = json_array();

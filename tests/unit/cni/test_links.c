@@ -89,6 +89,10 @@ static void interfaces_are_read_with_addresses_and_counters(void **state)
         fail_msg("%s", e.text);
     assert_int_equal(cni_links_read(net, l, &e), ERR_OK); /* again: the namespace has its id already */
     assert_int_equal(l->n, 2);
+    assert_int_equal(cni_links_read_bare(net, l, &e), ERR_OK);
+    assert_int_equal(l->n, 2);
+    eth = cni_links_find(l, "eth0");
+    assert_true(eth->rx_packets > 0 && eth->n_addresses == 0);
 
     free(take_ptr(&command));
     free(take_ptr(&out));

@@ -33,7 +33,11 @@ static void times_are_written_in_seconds_and_no_limit_as_0(void **state)
     } cases[] = {
         { 7, UNIT_ONE, "7" },
         { 1500000001, UNIT_NS, "1.500000001" },
+        { 999999999, UNIT_NS, "0.999999999" },
+        { 0, UNIT_NS, "0.000000000" },
+        { UINT64_MAX, UNIT_NS, "18446744073.709551615" },
         { 42, UNIT_US, "0.000042" },
+        { 0, UNIT_ONE, "0" },
         { 4096, UNIT_LIMIT, "4096" },
         { UINT64_MAX, UNIT_LIMIT, "0" },
         { UINT64_MAX, UNIT_ONE, "18446744073709551615" },
