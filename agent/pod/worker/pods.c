@@ -86,12 +86,14 @@ static enum err_code pods_add_ephemeral(struct pod *p, struct err *e)
 
     for (size_t i = 0; i < s->n_ephemeral_containers; i++) {
         const struct api_container *c = &s->ephemeral_containers[i];
+        bool more;
 
         if (pods_has_ctr(p, c->name))
             continue;
+        more = pods_mounts_more(p, c); /* than the containers before it */
         if (pods_open_ctr(p, c, CTR_EPHEMERAL, e) != ERR_OK)
             return e->code;
-        if (pods_mounts_more(p, c))
+        if (more)
             volumes_more(p);
         log_info("ephemeral container added", F_STR("pod", p->key), F_STR("podUID", p->uid),
                  F_STR("containerName", c->name));
