@@ -66,6 +66,7 @@ void file_free(struct file *file)
     api_problems_done(&file->holder.problems);
     manifest_done(&file->manifest);
     free(file->target_name);
+    err_kept_drop_text(&file->result);
     free(file);
 }
 

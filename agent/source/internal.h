@@ -85,7 +85,7 @@ struct file {
     bool queued, reading, again;
     uint64_t reads_begun, reads_applied;
     bool read; /* the worker is done, the result waits for its turn; `reading` until it is applied */
-    struct err result;
+    struct err_kept result;
     uint64_t seq; /* of the pending read */
     /* Report when the reads up to this one are done, because another file may release the object by then; 0:
      * nothing to report. */

@@ -94,15 +94,17 @@ static void reads_apply(struct file *file, const struct err *result)
 static void finish_read(struct file *file)
 {
     struct src_folder *f = file->folder;
+    const struct err result = err_kept_get(&file->result);
     bool again;
 
+    err_kept_drop_text(&file->result);
     TAILQ_REMOVE(&f->pending, file, pending);
     file->reading = file->read = false;
     if (file->manifest.missing) {
         if (!file->again && f->state == WATCH_FOLDER && file->gone_ms == 0)
             folder_missing(f, file->name, SRC_FOLDER_SETTLE_MS);
     } else {
-        reads_apply(file, &file->result);
+        reads_apply(file, &result);
     }
     manifest_done(&file->manifest);
     file->reads_applied = file->reads_begun;
@@ -140,7 +142,7 @@ static void reads_on_read(struct op *op, const struct err *result)
         return;
     }
     file->read = true;
-    file->result = *result;
+    err_keep(&file->result, result);
     finish_reads(f);
     folder_settle(f);
     reads_start(f);
