@@ -5,8 +5,8 @@
 #include "agent/pod/core/pod.h"
 
 struct leftovers_node {
-    char *foreign;          /* uids of pods that are not ours (foreign.h), a line each; NULL: not known yet */
-    TAILQ_HEAD(, job) jobs; /* sweep.c */
+    char *foreign; /* uids of pods that are not ours (foreign.h), a line each; NULL: not known yet */
+    TAILQ_HEAD(, sweep_job) jobs;    /* sweep_job.c */
     struct mount_watch *mount_watch; /* NULL: no removal waits for a mount */
 };
 
