@@ -101,7 +101,7 @@ void config_unset(struct config_state *s, size_t i);
 const json_t *config_effective(const struct config_state *s, size_t i);
 /* The reason why row i has no effect with these settings; NULL: it has an effect. */
 const char *config_why_idle(const struct config_state *s, size_t i);
-#define CONFIG_ONLY_JOINED "it acts only on a node that joins a cluster: --kubeconfig"
+#define CONFIG_ONLY_JOINED "it applies only to a node that joins a cluster (--kubeconfig)"
 
 /* ---- value.c: one value ---- */
 /* *ret: a new reference, canonical. ERR_INVALID: the problem, without the name of the setting. */

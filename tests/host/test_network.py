@@ -221,10 +221,10 @@ def test_lost_interface(t):
     node.kill()
     run("nsenter", f"--net=/proc/{node.pid(a)}/ns/net", "ip", "link", "del", "eth0")
     node.start()
-    until(lambda: "1 made again" in explain(node, "node"), 15, "explain node tells what was healed")
+    until(lambda: "1 attached again" in explain(node, "node"), 15, "explain node tells what was healed")
     again = node.wait_pod("a", lambda p: p.condition("PodReadyToStartContainers").get("status") == "True", 10, "a is attached")
     equal((again.ip, again.container_id(), again.restarts()), (a.ip, cid, 0), "address, container and restarts")
-    until(lambda: re.search("[2-9] attachments checked, 1 made again, 0 with problems", explain(node, "node")), 15,
+    until(lambda: re.search("[2-9] attachments checked, 1 attached again, 0 with problems", explain(node, "node")), 15,
           "both were checked")
     contains(node.log(), "attached the pod again")
     inside = Inside(node)
@@ -301,7 +301,7 @@ def test_flushed_rules(t):
         inside.start(a, SERVER)
         equal(get(inside, None, "192.0.2.10", 8080), "", "host to pod without rules")
         put_list(t, "20-other.conflist", {"cniVersion": "1.0.0", "name": "other", "plugins": [{"type": "loopback"}]})
-        until(lambda: "1 made again" in explain(node, "node"), 15, "explain node tells what was healed")
+        until(lambda: "1 attached again" in explain(node, "node"), 15, "explain node tells what was healed")
         until(lambda: get(inside, None, "192.0.2.10", 8080), 10, "host to pod")
         again = node.pod("a")
         equal((again.ip, again.container_id()), (a.ip, a.container_id()), "address and container")

@@ -448,8 +448,8 @@ void net_heal_explain(const struct node *n, json_t *steps)
 
     pods_each (n, p)
         told += is_attached(p) && sandbox_of(p)->net_told;
-    k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u with problems", h->checked,
-                 h->again, told);
+    k = snprintf(text, sizeof(text), "%u attachments checked, %u attached again, %u with problems",
+                 h->checked, h->again, told);
 
     if (h->networks > 0 || h->gc_error[0] != '\0')
         k += snprintf(text + k, sizeof(text) - (size_t)k, "; garbage collection of %zu networks%s%.400s",

@@ -17,7 +17,7 @@ static void without_a_kubeconfig_the_settings_of_a_cluster_are_idle_and_say_so(v
     all = config_json(&s->c);
     without = json_object_get(all, "withoutEffect");
     assert_string_equal(json_str(without, "port"),
-                        "it acts only on a node that joins a cluster: --kubeconfig");
+                        "it applies only to a node that joins a cluster (--kubeconfig)");
     assert_non_null(json_str(without, "registerNode"));
     assert_null(json_object_get(without, "kubeconfig"));
 }

@@ -83,7 +83,7 @@ static void a_file_that_cannot_be_used_fails_everything(void **state)
         { "clusters: [{name: a, cluster: {insecure-skip-tls-verify: 'true'}}]",
           "clusters[0]: \"a\": cluster: insecure-skip-tls-verify: a text, where true or false is needed" },
         { "clusters: [{name: a, cluster: {certificate-authority-data: 'YQ'}}]",
-          "clusters[0]: \"a\": cluster: certificate-authority-data: not base64" },
+          "clusters[0]: \"a\": cluster: certificate-authority-data: it is not base64" },
         { "clusters: [{name: a, cluster: {extensions: [{name: e}, {name: e}]}}]",
           "clusters[0]: \"a\": cluster: extensions: [1]: the name \"e\" is given twice" },
         { "a: [b",

@@ -68,8 +68,9 @@ static void a_guaranteed_container_gets_whole_processors_and_others_share_the_re
     expect(b, 0, "0-1,4-7", "");
     assert_true(placement_is_exclusive(a->ctrs[0]));
     assert_false(placement_pod_is_exclusive(b));
-    assert_non_null(placement_refuses_resize(a));
-    assert_null(placement_refuses_resize(b));
+    assert_non_null(placement_refuses_resize(a, b->api)); /* without its cpu request */
+    assert_null(placement_refuses_resize(a, a->api));
+    assert_null(placement_refuses_resize(b, a->api));
 }
 
 static void fractions_and_other_classes_share(void **state)
