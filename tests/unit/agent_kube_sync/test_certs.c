@@ -413,9 +413,9 @@ static void garbage_is_no_certificate(void **state)
     assert_int_equal(
         x509_certificate("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", NULL, &t, &e),
         ERR_INVALID);
-    assert_string_equal(e.text, "no certificate in PEM format format");
+    assert_string_equal(e.text, "no certificate in PEM format");
     assert_int_equal(x509_key_read("", &key, &e), ERR_INVALID);
-    assert_string_equal(e.text, "no private key in PEM format format");
+    assert_string_equal(e.text, "no private key in PEM format");
     assert_false(x509_names_are("", NULL));
 }
 
