@@ -7,10 +7,12 @@
 
 /* ---- choice ---- */
 
-static enum err_code take_some(const struct pl_cpu_manager *c, const struct cpus *available, unsigned n,
-                               struct cpus *ret, struct err *e)
+static enum err_code take_some(const struct pl_cpu_manager *c, bool only_free, const struct cpus *available,
+                               unsigned n, struct cpus *ret, struct err *e)
 {
-    struct pl_take t = { .m = c->m, .spread = c->o.spread, .uncore_first = c->o.uncore_first };
+    struct pl_take t = {
+        .m = c->m, .spread = c->o.spread, .uncore_first = c->o.uncore_first, .only_free = only_free
+    };
 
     if (c->o.distribute)
         return pl_take_distributed(&t, available, n, c->o.full_cores ? pl_cpus_per_core(c->m) : 1, ret, e);
@@ -32,8 +34,8 @@ static struct cpus cpus_of_sockets(const struct pl_machine *m, const struct cpus
 }
 
 /* Chooses processors on the nodes first, then any. */
-static enum err_code choose(const struct pl_cpu_manager *c, const struct cpus *available, unsigned n,
-                            uint64_t nodes, struct cpus *ret, struct err *e)
+static enum err_code choose_from(const struct pl_cpu_manager *c, bool only_free, const struct cpus *available,
+                                 unsigned n, uint64_t nodes, struct cpus *ret, struct err *e)
 {
     struct cpus aligned = { 0 }, rest, more;
 
@@ -43,13 +45,30 @@ static enum err_code choose(const struct pl_cpu_manager *c, const struct cpus *a
         aligned = c->o.align_by_socket ? cpus_of_sockets(c->m, available, nodes)
                                        : pl_cpus_on(c->m, available, nodes);
         count = cpus_count(&aligned);
-        if (take_some(c, &aligned, count < n ? count : n, &aligned, e) != ERR_OK)
+        if (take_some(c, only_free, &aligned, count < n ? count : n, &aligned, e) != ERR_OK)
             return e->code;
     }
     rest = cpus_without(available, &aligned);
-    if (take_some(c, &rest, n - cpus_count(&aligned), &more, e) != ERR_OK)
+    if (take_some(c, only_free, &rest, n - cpus_count(&aligned), &more, e) != ERR_OK)
         return e->code;
     *ret = cpus_or(&aligned, &more);
+    return ERR_OK;
+}
+
+/* kubelet's choice, unless it has processors that are not available, or too few: then another one. */
+static enum err_code choose(const struct pl_cpu_manager *c, const struct cpus *available, unsigned n,
+                            uint64_t nodes, struct cpus *ret, struct err *e)
+{
+    struct cpus got = { 0 };
+
+    if (choose_from(c, false, available, n, nodes, &got, e) == ERR_OK && cpus_contain(available, &got) &&
+        cpus_count(&got) == n) {
+        *ret = got;
+        return ERR_OK;
+    }
+    if (choose_from(c, true, available, n, nodes, ret, e->code == ERR_OK ? e : ERR_IGNORED) != ERR_OK)
+        return e->code;
+    *e = (struct err){ 0 };
     return ERR_OK;
 }
 
@@ -61,7 +80,8 @@ enum err_code pl_cpu_manager_init(struct pl_cpu_manager *ret, const struct pl_ma
 {
     struct pl_cpu_manager c = { .m = m, .o = *o, .reserved = *reserved };
 
-    if (cpus_is_empty(reserved) && take_some(&c, &m->cpus, n_reserved, &c.reserved, ERR_IGNORED) != ERR_OK)
+    if (cpus_is_empty(reserved) &&
+        take_some(&c, true, &m->cpus, n_reserved, &c.reserved, ERR_IGNORED) != ERR_OK)
         c.reserved = (struct cpus){ 0 };
     if (cpus_count(&c.reserved) != n_reserved) {
         char text[CPUS_TEXT_SIZE];

@@ -179,30 +179,36 @@ static unsigned balance_of(const struct sharing *s, const struct subset *set, st
     return best;
 }
 
-/* Takes n processors of a node, or none if it has fewer: an overwritten set may have such a node. */
-static void take_some(const struct sharing *s, struct cpus *free, size_t node, unsigned n, struct cpus *taken)
-{
-    struct cpus on = pl_cpus_in(s->p->m, free, PL_NODE, s->node[node]), got;
+struct taken {
+    struct cpus free, cpus;
+    int need; /* negative: too many were taken, of which some twice */
+};
 
-    if (pl_take_packed(&(struct pl_take){ .m = s->p->m, .spread = s->p->spread }, &on, n, &got,
-                       ERR_IGNORED) != ERR_OK)
+/* Takes n processors of a node, or none if it has fewer: an overwritten set may have such a node. */
+static void take_some(const struct sharing *s, size_t node, unsigned n, struct taken *t)
+{
+    const struct pl_take packed = { .m = s->p->m, .spread = s->p->spread, .only_free = s->p->only_free };
+    struct cpus on = pl_cpus_in(s->p->m, &t->free, PL_NODE, s->node[node]), got;
+
+    if (pl_take_packed(&packed, &on, n, &got, ERR_IGNORED) != ERR_OK)
         return;
-    *taken = cpus_or(taken, &got);
-    *free = cpus_without(free, &got);
+    t->cpus = cpus_or(&t->cpus, &got);
+    t->free = cpus_without(&t->free, &got);
+    t->need -= (int)cpus_count(&got);
 }
 
 /* Takes one group from each node of the subset that has one. Returns how many processors that were. */
-static unsigned take_round(const struct sharing *s, struct cpus *free, const struct subset *extra,
-                           unsigned remainder, struct cpus *taken)
+static unsigned take_round(const struct sharing *s, const struct subset *extra, unsigned remainder,
+                           struct taken *t)
 {
     unsigned n = 0;
 
     for (size_t i = 0; i < extra->n && n < remainder; i++) {
-        struct cpus on = pl_cpus_in(s->p->m, free, PL_NODE, s->node[extra->at[i]]);
+        struct cpus on = pl_cpus_in(s->p->m, &t->free, PL_NODE, s->node[extra->at[i]]);
 
         if (cpus_count(&on) < s->group)
             continue;
-        take_some(s, free, extra->at[i], s->group, taken);
+        take_some(s, extra->at[i], s->group, t);
         n += s->group;
     }
     return n;
@@ -213,19 +219,19 @@ static enum err_code take_shared(const struct sharing *s, const struct cpus *ava
                                  struct err *e)
 {
     unsigned share = share_of(s, set->n), remainder = s->request - share * (unsigned)set->n;
-    struct cpus free = *available, taken = { 0 };
+    struct taken t = { .free = *available, .need = (int)s->request };
 
     for (size_t i = 0; i < set->n; i++)
-        take_some(s, &free, set->at[i], share, &taken);
+        take_some(s, set->at[i], share, &t);
     for (unsigned n; remainder > 0; remainder -= n) {
-        n = take_round(s, &free, extra, remainder, &taken);
+        n = take_round(s, extra, remainder, &t);
         if (n == 0)
             break; /* kubelet never returns here */
     }
-    if (cpus_count(&taken) < s->request)
-        return err_set(e, ERR_EXHAUSTED, "accounting error, not enough CPUs allocated, remaining: %u",
-                       s->request - cpus_count(&taken));
-    *ret = taken;
+    if (t.need != 0)
+        return err_set(e, ERR_EXHAUSTED, "accounting error, %s CPUs allocated, remaining: %d",
+                       t.need > 0 ? "not enough" : "too many", t.need);
+    *ret = t.cpus;
     return ERR_OK;
 }
 
@@ -265,7 +271,7 @@ static unsigned at_least(unsigned n, unsigned per) /* n / per, rounded up; n > 0
 enum err_code pl_take_distributed(const struct pl_take *t, const struct cpus *available, unsigned request,
                                   unsigned group, struct cpus *ret, struct err *e)
 {
-    struct pl_take packed = { .m = t->m, .spread = t->spread };
+    struct pl_take packed = { .m = t->m, .spread = t->spread, .only_free = t->only_free };
     struct sharing s = { .p = t, .request = request, .group = group };
     struct subset set = { .n = 0 }, extra = { .n = 0 };
     size_t min, max;

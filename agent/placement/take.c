@@ -7,6 +7,7 @@ struct taking {
     const struct pl_machine *m;
     struct cpus free, taken;
     unsigned need;
+    bool only_free;
 };
 
 struct order { /* numbers of nodes, sockets, caches or cores */
@@ -112,30 +113,30 @@ size_t pl_take_node_order(const struct pl_machine *m, const struct cpus *availab
 
 /* ---- steps ---- */
 
-/*
- * Sockets and cores of a machine that is not uniform (processors offline, cores of different kinds) are whole
- * only if they have the average size: kubelet compares with the quotient. kubelet takes a core with that many
- * free processors even if others of the core are in use, and so assigns processors twice. That flaw is not
- * reproduced.
- */
-static bool has_whole_size(const struct pl_machine *m, enum pl_level level, unsigned n)
+/* Sockets and cores are whole if they have the average number of processors: kubelet compares with the
+ * quotient. */
+static bool is_whole(const struct taking *t, const struct cpus *free, enum pl_level level,
+                     const struct cpus *all, int32_t id)
 {
-    if (level == PL_SOCKET || level == PL_CORE)
-        return n == m->n_cpus / m->n[level];
-    return true;
+    bool average = level == PL_SOCKET || level == PL_CORE;
+    struct cpus own = pl_cpus_in(t->m, free, level, id);
+
+    if (t->only_free || !average)
+        return cpus_contain(free, all) && (!average || cpus_count(all) == t->m->n_cpus / t->m->n[level]);
+    return cpus_count(&own) == t->m->n_cpus / t->m->n[level];
 }
 
-/* Takes each completely free node, socket, cache or core, while the need is at least as large. */
+/* Takes each whole node, socket, cache or core, while the need is at least as large. */
 static void take_whole(struct taking *t, enum pl_level level)
 {
+    struct cpus free = t->free; /* kubelet looks before it takes the first */
     struct order o;
 
     order_of(t, level, &o);
     for (size_t i = 0; i < o.n && t->need > 0; i++) {
         struct cpus all = pl_cpus_in(t->m, &t->m->cpus, level, o.id[i]);
-        unsigned n = cpus_count(&all);
 
-        if (cpus_contain(&t->free, &all) && has_whole_size(t->m, level, n) && t->need >= n)
+        if (is_whole(t, t->only_free ? &t->free : &free, level, &all, o.id[i]) && t->need >= cpus_count(&all))
             take(t, &all);
     }
 }
@@ -215,7 +216,7 @@ static void take_single(struct taking *t, bool spread)
 enum err_code pl_take_packed(const struct pl_take *t, const struct cpus *available, unsigned request,
                              struct cpus *ret, struct err *e)
 {
-    struct taking g = { .m = t->m, .free = *available, .need = request };
+    struct taking g = { .m = t->m, .free = *available, .need = request, .only_free = t->only_free };
     bool nodes_first = t->m->n[PL_SOCKET] >= t->m->n[PL_NODE];
 
     if (request > cpus_count(available))

@@ -17,6 +17,10 @@ struct pl_take {
     const struct pl_machine *m;
     bool spread;       /* single processors in the order of their numbers, no whole cores */
     bool uncore_first; /* prefers processors that share a cache; packed only */
+    /* Takes sockets and cores only if all of their processors are available. kubelet takes those that have
+     * the average number of available processors, and so the others of them, too: on a machine that is not
+     * uniform (processors offline, cores of different kinds) it assigns processors twice. */
+    bool only_free;
 };
 
 /* ERR_EXHAUSTED, with kubelet's text: *available has fewer. A request of 0 returns the empty set. */

@@ -43,7 +43,8 @@ static void run_case(char *line)
     mem_auto struct pl_machine *m = machine_in(column[0], column[1]);
     struct pl_take t = { .m = m,
                          .spread = strcmp(column[2], "spread") == 0,
-                         .uncore_first = strcmp(column[2], "caches") == 0 };
+                         .uncore_first = strcmp(column[2], "caches") == 0,
+                         .only_free = true };
 
     available = cpus_of(column[3]);
     request = (unsigned)strtoul(column[4], NULL, 10);
@@ -91,6 +92,46 @@ static void five_nodes_and_more_share_a_request_as_in_kubelet(void **state)
     assert_true(run_file("tests/fixtures/placement/many-nodes.txt") >= 60);
 }
 
+static void cores_of_different_sizes_are_taken_as_by_kubelet_or_only_if_they_are_free(void **state)
+{
+    mem_auto struct pl_machine *m = machine_in("1 1 1 4 2 a", "7");
+    struct pl_take t = { .m = m };
+    struct cpus available = cpus_of("0,2-3"), kubelets = cpus_of("0-1"), free = cpus_of("0,2"), got;
+    struct err e = { 0 };
+
+    (void)state;
+    /* Seven processors and four cores: one processor makes a core, although core 0 has another one. */
+    assert_int_equal(pl_take_packed(&t, &available, 2, &got, &e), ERR_OK);
+    assert_true(cpus_equal(&got, &kubelets));
+    t.only_free = true;
+    assert_int_equal(pl_take_packed(&t, &available, 2, &got, &e), ERR_OK);
+    assert_true(cpus_equal(&got, &free));
+}
+
+static void a_manager_never_assigns_a_processor_that_is_not_free(void **state)
+{
+    mem_auto struct pl_machine *m = machine_in("1 1 1 4 2 a", "7");
+    const struct pl_cpu_options o = { .full_cores = false };
+    const struct cpus reserved = cpus_of("1");
+    const struct pl_cpu_want v[] = { { "a", "c", PL_REGULAR, 3 }, { "b", "c", PL_REGULAR, 2 } };
+    struct pl_cpu_manager c;
+    struct pl_cpu_state s = { 0 };
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(pl_cpu_manager_init(&c, m, &o, 1, &reserved, &e), ERR_OK);
+    assert_int_equal(pl_cpu_manager_start(&c, &s, &e), ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        struct cpus available = pl_cpu_available(&c);
+
+        assert_int_equal(pl_cpu_allocate(&c, &v[i], 0, &e), ERR_OK);
+        assert_int_equal(e.code, ERR_OK);
+        assert_true(cpus_contain(&available, &pl_cpu_state_find(&c.state, v[i].pod, "c")->cpus));
+        assert_int_equal(cpus_count(&pl_cpu_state_find(&c.state, v[i].pod, "c")->cpus), v[i].n);
+    }
+    pl_cpu_manager_done(&c);
+}
+
 static void too_large_requests_say_what_is_available(void **state)
 {
     mem_auto struct pl_machine *m = machine_of(1, 1, 1, 4, 2, false);
@@ -123,6 +164,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expected_processors_are_taken),
         cmocka_unit_test(five_nodes_and_more_share_a_request_as_in_kubelet),
+        cmocka_unit_test(cores_of_different_sizes_are_taken_as_by_kubelet_or_only_if_they_are_free),
+        cmocka_unit_test(a_manager_never_assigns_a_processor_that_is_not_free),
         cmocka_unit_test(too_large_requests_say_what_is_available),
         cmocka_unit_test(a_request_of_nothing_gives_nothing),
     };
