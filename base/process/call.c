@@ -114,7 +114,7 @@ __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spe
     child_close_fds(wire);
     wire = 3;
     if (sys != 0) {
-        err_sys(&e, sys, "join its cgroup");
+        err_sys(&e, sys, "join the cgroup");
         if (e.code == ERR_NOT_FOUND)
             e.code = ERR_PRECONDITION;
     } else {
