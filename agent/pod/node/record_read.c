@@ -123,5 +123,7 @@ enum err_code record_read(struct node *n, const char *name, const char *text, si
     p->wanted = true; /* until the sources are ready */
     clock = record_clock_of(o, was_before_reboot(n, json_str(o, "bootID")));
     record_read_pod(&clock, p, o);
+    if (durable)
+        record_is_saved(p, text, o);
     return ERR_OK;
 }

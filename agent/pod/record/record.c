@@ -32,6 +32,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define END ",\"number\":"                /* what follows is different each time */
+#define CLOCK_STEP_NS INT64_C(1000000000) /* smaller differences of the clocks do not matter */
+
 static json_t *record_to_json(const struct pod *p)
 {
     json_t *o = json_object();
@@ -105,6 +108,30 @@ static bool is_written(struct pod *p, const struct buf *text)
     return same;
 }
 
+/* The clocks of record_end() are still the ones of now: after a reboot they would convert the record's
+ * moments. */
+static bool has_these_clocks(const json_t *record)
+{
+    int64_t before = json_int(record, "written", 0) - json_int(record, "writtenBoot", 0);
+    int64_t step = clock_wall_ns() - clock_boot().ns - before;
+
+    return step > -CLOCK_STEP_NS && step < CLOCK_STEP_NS &&
+           json_is_true(json_object_get(record, "synchronised")) == clock_wall_is_synchronised();
+}
+
+void record_is_saved(struct pod *p, const char *text, const json_t *record)
+{
+    struct pod_record *r = record_of(p);
+    const char *end = NULL;
+
+    for (const char *at = text; (at = strstr(at, END)) != NULL; at++)
+        end = at;
+    if (end == NULL || !has_these_clocks(record))
+        return;
+    r->hash = siphash_part(0, text, (size_t)(end - text));
+    r->written = true;
+}
+
 /* If the disk accepts no writes, at least a restart of the agent, which keeps the run folder, finds the
  * running containers. record_load.c uses the record with the higher number. */
 static bool write_aside(struct pod *p, const struct buf *text)
@@ -148,7 +175,7 @@ static enum err_code record_text(const struct pod *p, struct buf *text, struct e
 
 static enum err_code record_end(const struct pod *p, struct buf *text, struct err *e)
 {
-    buf_addf(text, ",\"number\":%" PRIu64 ",\"writtenBoot\":%" PRId64 ",\"written\":%" PRId64 "%s}",
+    buf_addf(text, END "%" PRIu64 ",\"writtenBoot\":%" PRId64 ",\"written\":%" PRId64 "%s}",
              ++record_of(p)->number, clock_boot().ns, clock_wall_ns(),
              clock_wall_is_synchronised() ? ",\"synchronised\":true" : "");
     return buf_check(text, e);

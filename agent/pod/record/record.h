@@ -12,6 +12,8 @@ extern const struct room record_room;
 void record_step(struct pod *p);               /* writes a changed record, or repeats a failed write */
 const char *record_error(const struct pod *p); /* why it cannot be written; NULL: it can */
 void record_is_aside(struct pod *p);           /* it was read from the run folder */
+/* It was read from `text`, which is on the disk: the next save writes it only if it says something else. */
+void record_is_saved(struct pod *p, const char *text, const json_t *record);
 void record_outdated(struct pod *p); /* the next save writes it even if its content has not changed */
 /* *ret_written: false if the file is already up to date. */
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e) MUST_CHECK;

@@ -468,6 +468,29 @@ static void the_same_record_is_not_written_twice(void **state)
     assert_int_equal(load(w)->start_time_ns, 5);
 }
 
+/* Its pods did not change while no agent ran: a restart on a full node writes nothing. */
+static void the_next_agent_writes_a_record_only_if_it_says_something_else(void **state)
+{
+    struct world *w = *state;
+    struct err e = { 0 };
+    struct pod *p;
+    bool written = true;
+
+    sync_record(w, lively_pod(w));
+    sync_record(w, load(w)); /* of what the test put into the pod, some is not recorded */
+    script_clock_pass(20 * SCRIPT_SECOND);
+    p = load(w);
+    assert_int_equal(record_save(p, &written, &e), ERR_OK);
+    assert_false(written);
+    p->start_time_ns++;
+    assert_int_equal(record_save(p, &written, &e), ERR_OK);
+    assert_true(written);
+    sync_record(w, p);
+    script_clock_set(-7200 * SCRIPT_SECOND); /* a reboot would convert with the clocks in the record */
+    assert_int_equal(record_save(load(w), &written, &e), ERR_OK);
+    assert_true(written);
+}
+
 /* ---- what waits -------------------------------------------------------------------------------- */
 
 static void assert_moment(struct boot_time t, int64_t s)
@@ -634,6 +657,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_written_is_read_back),
         TEST(the_same_record_is_not_written_twice),
+        TEST(the_next_agent_writes_a_record_only_if_it_says_something_else),
         TEST(a_reboot_is_noticed),
         TEST(a_cut_off_record_is_set_aside),
         TEST(ids_that_would_leave_their_folder_are_refused),
