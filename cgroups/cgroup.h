@@ -139,7 +139,7 @@ enum err_code cg_set_cpuset(struct cg_tree *t, const char *path, const char *cpu
  */
 enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
 /* Whether there is any process at or below `path`; absent also when the cgroup does not exist. */
-struct presence cg_look_processes(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
+struct presence cg_has_processes(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
 /* Describes the processes at or below `path` that sleep in the kernel where even SIGKILL does not reach them:
  * "process 412 (cat) in request_wait_answer"; "" if there are none. Reads only /proc/<pid>/stat and wchan,
  * which never block on such a process. */
@@ -174,5 +174,5 @@ enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e) MUST_CHECK;
 
 /* ---- reading ---- */
 /* Bytes in use; absent: no such cgroup, or nothing counts memory. */
-struct presence cg_look_memory(struct cg_tree *t, const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
+struct presence cg_read_memory(struct cg_tree *t, const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 #endif

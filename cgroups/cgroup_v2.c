@@ -182,14 +182,14 @@ static bool v2_frozen(int dir)
     struct err e = { 0 };
     uint64_t frozen = 0;
 
-    return !presence_is_unknown(cg_look_key(dir, "cgroup.events", "frozen", &frozen, &e)) && frozen != 0;
+    return !presence_is_unknown(cg_read_key(dir, "cgroup.events", "frozen", &frozen, &e)) && frozen != 0;
 }
 
 static struct presence v2_populated(int dir, struct err *e)
 {
     uint64_t populated = 0;
     /* The root has no cgroup.events, but we never ask about it. */
-    struct presence found = cg_look_key(dir, "cgroup.events", "populated", &populated, e);
+    struct presence found = cg_read_key(dir, "cgroup.events", "populated", &populated, e);
 
     if (presence_is_unknown(found) || populated != 0)
         return found;

@@ -155,8 +155,8 @@ bool cg_each_pid(int dir, bool (*fn)(pid_t pid, void *arg), void *arg, struct er
 struct presence cg_any_process(int dir, struct err *e) MUST_CHECK;
 
 /* ---- usage.c: numbers in files; absent: no such file or key, or no number there ---- */
-struct presence cg_look_u64(int dir, const char *file, uint64_t *ret, struct err *e) MUST_CHECK;
-struct presence cg_look_key(int dir, const char *file, const char *key, uint64_t *ret,
+struct presence cg_read_u64(int dir, const char *file, uint64_t *ret, struct err *e) MUST_CHECK;
+struct presence cg_read_key(int dir, const char *file, const char *key, uint64_t *ret,
                             struct err *e) MUST_CHECK;
 /* Whether a counter of events grew since the last call, which left it in *counted. A counter that cannot be
  * read counts as grown: a superfluous report is better than a missing one. */

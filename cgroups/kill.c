@@ -326,7 +326,7 @@ struct presence cg_procs_left(struct cg_tree *t, const char *path, struct err *e
     return (struct presence){ 0 }; /* already counted */
 }
 
-struct presence cg_look_processes(struct cg_tree *t, const char *path, struct err *e)
+struct presence cg_has_processes(struct cg_tree *t, const char *path, struct err *e)
 {
     if (!cg_path_is_ours(t, path))
         return presence_absent();

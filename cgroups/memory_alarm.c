@@ -135,7 +135,7 @@ static enum err_code set_high(struct cg_memory_alarm *a, struct err *e)
 {
     uint64_t level = a->closing ? UINT64_MAX : a->level, usage = 0;
     bool below = level != UINT64_MAX &&
-                 (presence_is_unknown(cg_look_u64(a->dir, "memory.current", &usage, ERR_IGNORED)) ||
+                 (presence_is_unknown(cg_read_u64(a->dir, "memory.current", &usage, ERR_IGNORED)) ||
                   usage + WRITE_MARGIN > level);
 
     if (!below) {
@@ -271,7 +271,7 @@ static void report_crossed(const struct cg_memory_alarm *a)
     uint64_t usage = 0;
 
     if (a->seen < a->level &&
-        (presence_is_unknown(cg_look_u64(a->dir, "memory.usage_in_bytes", &usage, ERR_IGNORED)) ||
+        (presence_is_unknown(cg_read_u64(a->dir, "memory.usage_in_bytes", &usage, ERR_IGNORED)) ||
          usage >= a->level))
         ERR_IGNORE(write(a->threshold->fd, &one, sizeof(one)));
 }

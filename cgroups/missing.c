@@ -54,7 +54,7 @@ int64_t cg_protected_above(const struct cg_tree *t, char *ret_where, size_t size
         fd_auto dir = cg_open_dir(&t->hiers[0], path);
         uint64_t own = UINT64_MAX; /* "max" */
         struct err e = { 0 };
-        if (dir < 0 || presence_is_unknown(cg_look_u64(dir, "memory.min", &own, &e)) ||
+        if (dir < 0 || presence_is_unknown(cg_read_u64(dir, "memory.min", &own, &e)) ||
             own >= (uint64_t)least)
             continue; /* this is only a hint for the user, so an unknown value is skipped */
         least = (int64_t)own;

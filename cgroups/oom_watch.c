@@ -193,7 +193,7 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
 
 /* ---- events ---- */
 
-struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
+struct presence cg_read_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
                                   struct err *e)
 {
     const struct cg_hier *h = memory_hier(t);
@@ -207,12 +207,12 @@ struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool belo
         return presence_from_err(e);
     }
     if (!h->backend->v2)
-        return cg_look_key(dir, "memory.oom_control", "oom_kill", ret, e);
+        return cg_read_key(dir, "memory.oom_control", "oom_kill", ret, e);
     if (!below)
-        local = cg_look_key(dir, "memory.events.local", "oom_kill", ret, e);
+        local = cg_read_key(dir, "memory.events.local", "oom_kill", ret, e);
     if (!presence_is_absent(local))
         return local;
-    return cg_look_key(dir, "memory.events", "oom_kill", ret, e);
+    return cg_read_key(dir, "memory.events", "oom_kill", ret, e);
 }
 
 static void oom_watch_drain(struct cg_oom_watch *w)
@@ -241,7 +241,7 @@ static enum err_code oom_watch_take(struct cg_oom_watch *w, struct watched *one,
 {
     uint64_t kills = one->counted;
 
-    one->touched = presence_is_unknown(cg_look_oom_kills(w->tree, one->path, true, &kills, e));
+    one->touched = presence_is_unknown(cg_read_oom_kills(w->tree, one->path, true, &kills, e));
     if (one->touched)
         return e->code;
     *ret = kills > one->counted ? kills - one->counted : 0;

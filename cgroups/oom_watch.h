@@ -49,6 +49,6 @@ enum err_code cg_oom_watch_take(struct cg_oom_watch *w, const char *path, uint64
 
 /* The kernel's count; absent: no such cgroup or no counter. `below`: on v2 includes the cgroups below (v1
  * never does); otherwise only this cgroup, where memory.events.local exists (Linux 5.2). */
-struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
+struct presence cg_read_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
                                   struct err *e) MUST_CHECK;
 #endif

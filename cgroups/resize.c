@@ -35,7 +35,7 @@ static enum err_code limit_one(const struct cg_hier *h, int dir, const struct cg
     uint64_t pids = UINT64_MAX; /* also if the file has "max" or does not exist */
 
     /* Keep the limit on the number of processes. */
-    if (presence_is_unknown(cg_look_u64(dir, "pids.max", &pids, e)))
+    if (presence_is_unknown(cg_read_u64(dir, "pids.max", &pids, e)))
         return e->code;
     own.pids_max = pids <= INT64_MAX ? (int64_t)pids : -1;
     if (counts_swap)

@@ -17,7 +17,7 @@ static struct presence usage_look_file(int dir, const char *file, char **ret, si
     return presence_from_err(e);
 }
 
-struct presence cg_look_u64(int dir, const char *file, uint64_t *ret, struct err *e)
+struct presence cg_read_u64(int dir, const char *file, uint64_t *ret, struct err *e)
 {
     str_auto text = NULL;
     size_t n = 0;
@@ -29,7 +29,7 @@ struct presence cg_look_u64(int dir, const char *file, uint64_t *ret, struct err
 }
 
 /* Flat keyed files: "key value" on each line. */
-struct presence cg_look_key(int dir, const char *file, const char *key, uint64_t *ret, struct err *e)
+struct presence cg_read_key(int dir, const char *file, const char *key, uint64_t *ret, struct err *e)
 {
     str_auto text = NULL;
     size_t n = strlen(key);
@@ -51,7 +51,7 @@ bool cg_count_grew(int dir, const char *file, const char *key, uint64_t *counted
 {
     uint64_t count = 0, before = *counted;
 
-    switch (presence_of(cg_look_key(dir, file, key, &count, ERR_IGNORED))) {
+    switch (presence_of(cg_read_key(dir, file, key, &count, ERR_IGNORED))) {
     case PRESENCE_UNKNOWN:
         return true;
     case PRESENCE_ABSENT: /* the cgroup was removed */
@@ -63,7 +63,7 @@ bool cg_count_grew(int dir, const char *file, const char *key, uint64_t *counted
     return count > before;
 }
 
-struct presence cg_look_memory(struct cg_tree *t, const char *path, uint64_t *ret, struct err *e)
+struct presence cg_read_memory(struct cg_tree *t, const char *path, uint64_t *ret, struct err *e)
 {
     for (size_t i = 0; i < t->n_hiers; i++) {
         const struct cg_hier *h = &t->hiers[i];
@@ -73,7 +73,7 @@ struct presence cg_look_memory(struct cg_tree *t, const char *path, uint64_t *re
             continue;
         dir = cg_open_dir(h, path);
         if (dir >= 0)
-            return cg_look_u64(dir, h->backend->v2 ? "memory.current" : "memory.usage_in_bytes", ret, e);
+            return cg_read_u64(dir, h->backend->v2 ? "memory.current" : "memory.usage_in_bytes", ret, e);
         err_sys(e, errno, "open cgroup %s", path);
         return presence_from_err(e);
     }

@@ -80,7 +80,7 @@ static bool cgroup_is_empty(struct rt_action_run *run)
     struct err e = { 0 };
 
     if (run->cgroup_path[0] == '\0' ||
-        presence_is_absent(cg_look_processes(run->rt->cgroups, run->cgroup_path, &e)))
+        presence_is_absent(cg_has_processes(run->rt->cgroups, run->cgroup_path, &e)))
         return true;
     e = (struct err){ 0 };
     if (cg_kill(run->rt->cgroups, run->cgroup_path, &e) != ERR_OK)

@@ -157,7 +157,7 @@ static enum err_code look_oom_killed(struct rt *rt, const char *id, bool *ret, s
         return e->code;
     if (identity.cgroup_path[0] == '\0' || rt->cgroups == NULL)
         return ERR_OK;
-    if (presence_is_unknown(cg_look_oom_kills(rt->cgroups, identity.cgroup_path, false, &kills, e)))
+    if (presence_is_unknown(cg_read_oom_kills(rt->cgroups, identity.cgroup_path, false, &kills, e)))
         return e->code;
     *ret = kills > 0;
     return ERR_OK;

@@ -85,7 +85,7 @@ static enum err_code resize_cgroups_in_use(struct cg_tree *t, const char *path, 
                                            struct err *e)
 {
     *ret = 0;
-    if (presence_is_unknown(cg_look_memory(t, path, ret, e)))
+    if (presence_is_unknown(cg_read_memory(t, path, ret, e)))
         return e->code;
     if (*ret < (uint64_t)limit)
         *ret = 0;

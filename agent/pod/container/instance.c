@@ -206,8 +206,7 @@ static void kill_all(struct ctr *c)
     }
     unknown = (struct err){ 0 };
     if (c->state == CTR_KILLING && identified)
-        empty =
-            presence_is_absent(cg_look_processes(c->pod->node->o.cgroups, identity.cgroup_path, &unknown));
+        empty = presence_is_absent(cg_has_processes(c->pod->node->o.cgroups, identity.cgroup_path, &unknown));
     if (empty) {
         log_warn("container is dead but its conmon does not report it; killed conmon",
                  F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name));

@@ -323,7 +323,7 @@ enum err_code oom_watch(struct ctr *c, struct err *e)
         return ERR_OK;
     /* Kills during an earlier run of the agent were reported by that one, or are old. */
     if (clock_boot_is_before(c->cur.started_at, c->pod->node->opened_at))
-        found = cg_look_oom_kills(c->pod->node->o.cgroups, path, true, &counted, e);
+        found = cg_read_oom_kills(c->pod->node->o.cgroups, path, true, &counted, e);
     if (presence_is_unknown(found))
         return e->code;
     if (presence_is_absent(found) || (s = suspect_of(o, c, path)) == NULL)

@@ -297,7 +297,7 @@ bool usage_read_pod(struct node *n, unsigned parts, const struct pod *p, struct 
         (s = source_of(u, path)) == NULL)
         return false;
     if (cg_meter_read(s->meter, parts, ret, &e) != ERR_OK) {
-        *ret_absent = presence_is_absent(cg_look_processes(n->o.cgroups, path, &e));
+        *ret_absent = presence_is_absent(cg_has_processes(n->o.cgroups, path, &e));
         return false;
     }
     s->round = u->round;

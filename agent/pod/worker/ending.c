@@ -113,7 +113,7 @@ void pod_ending_step(struct pod *p)
         return;
     if (resources_cgroup_path(p, path, sizeof(path), &e) == ERR_OK) {
         struct err unknown = { 0 };
-        if (!presence_is_absent(cg_look_processes(n->o.cgroups, path, &unknown)) &&
+        if (!presence_is_absent(cg_has_processes(n->o.cgroups, path, &unknown)) &&
             cg_kill(n->o.cgroups, path, &e) != ERR_OK)
             log_warn("cannot kill the pod's cgroup; will retry", F_STR("pod", p->key), F_ERR(&e));
         usage_forget(n, path);

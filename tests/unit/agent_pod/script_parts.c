@@ -330,7 +330,7 @@ enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e)
     return e->code;
 }
 
-struct presence cg_look_processes(struct cg_tree *t, const char *path, struct err *e)
+struct presence cg_has_processes(struct cg_tree *t, const char *path, struct err *e)
 {
     (void)t;
     (void)e;

@@ -286,7 +286,7 @@ static void processes_left_behind_in_the_hosts_pid_namespace_go_with_delete(void
     run_to_end(&b);
     str_auto text = output(&b);
     assert_string_equal(text, "host\n");
-    assert_int_equal(presence_of(cg_look_processes(host.cgroups, b.cgroup, &e)), PRESENCE_PRESENT);
+    assert_int_equal(presence_of(cg_has_processes(host.cgroups, b.cgroup, &e)), PRESENCE_PRESENT);
     delete (&b);
     assert_no_trace(&b);
 }

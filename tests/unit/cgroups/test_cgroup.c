@@ -223,7 +223,7 @@ static bool dies_by_kill(pid_t pid)
 static bool populated(struct cg_tree *t, const char *path)
 {
     struct err e = { 0 };
-    struct presence found = cg_look_processes(t, path, &e);
+    struct presence found = cg_has_processes(t, path, &e);
 
     assert_false(presence_is_unknown(found));
     return !presence_is_absent(found);

@@ -126,7 +126,7 @@ static void the_root_of_all_counts_anonymous_and_file_memory(void **state)
 static bool populated(struct cg_tree *t, const char *path)
 {
     struct err e = { 0 };
-    struct presence found = cg_look_processes(t, path, &e);
+    struct presence found = cg_has_processes(t, path, &e);
 
     assert_false(presence_is_unknown(found));
     return !presence_is_absent(found);
@@ -167,8 +167,8 @@ static void without_descriptors_nothing_is_taken_for_empty_or_killed(void **stat
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    processes = cg_look_processes(f->tree, "/kubepods/podu1", &e);
-    kills = cg_look_oom_kills(f->tree, "/kubepods/podu1", false, &n, &e);
+    processes = cg_has_processes(f->tree, "/kubepods/podu1", &e);
+    kills = cg_read_oom_kills(f->tree, "/kubepods/podu1", false, &n, &e);
     code = cg_kill(f->tree, "/kubepods/podu1", &e);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_true(presence_is_unknown(processes));
@@ -176,7 +176,7 @@ static void without_descriptors_nothing_is_taken_for_empty_or_killed(void **stat
     assert_int_not_equal(code, ERR_OK);
     assert_non_null(strstr(e.text, "Too many open files"));
     assert_true(populated(f->tree, "/kubepods/podu1"));
-    assert_false(presence_is_unknown(cg_look_oom_kills(f->tree, "/kubepods/podu1", false, &n, &e)));
+    assert_false(presence_is_unknown(cg_read_oom_kills(f->tree, "/kubepods/podu1", false, &n, &e)));
     assert_int_equal(n, 1);
 }
 

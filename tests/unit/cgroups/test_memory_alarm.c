@@ -111,7 +111,7 @@ static void usage_that_grew_past_the_level_before_it_was_set_is_reported(void **
     assert_int_equal(write(go, "x", 1), 1);
     close(go);
     for (uint64_t until = clock_mono_ms() + DEADLINE_MS; usage < 64 * MIB && clock_mono_ms() < until;)
-        assert_false(presence_is_unknown(cg_look_memory(h->tree, pod, &usage, &e)));
+        assert_false(presence_is_unknown(cg_read_memory(h->tree, pod, &usage, &e)));
     if (cg_memory_alarm_slows(b.alarm)) { /* v2: reported with the next charge */
         kill(pid, SIGKILL);
         end_of(pid);

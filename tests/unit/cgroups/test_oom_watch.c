@@ -141,7 +141,7 @@ static void a_cgroup_that_is_not_there_cannot_be_watched(void **state)
     assert_int_equal(cg_oom_watch_open(&w, h->tree, &loop, &e), ERR_OK);
     assert_int_equal(cg_oom_watch_add(w, "/coracle-no-such-cgroup", 0, &e), ERR_NOT_FOUND);
     assert_int_equal(cg_oom_watch_add(w, "/../etc", 0, &e), ERR_INVALID);
-    assert_true(presence_is_absent(cg_look_oom_kills(h->tree, "/coracle-no-such-cgroup", true, &count, &e)));
+    assert_true(presence_is_absent(cg_read_oom_kills(h->tree, "/coracle-no-such-cgroup", true, &count, &e)));
     cg_oom_watch_close(w);
     end_loop(&loop);
 }

@@ -22,7 +22,7 @@ static inline enum err_code cg_usage(struct cg_tree *t, const char *path, struct
 
     if (cg_meters_open(&set, &o, e) == ERR_OK && cg_meter_new(&m, set, path, e) == ERR_OK &&
         cg_meter_read(m, CG_PART_CPU | CG_PART_MEMORY | CG_PART_PIDS, &s, e) == ERR_OK &&
-        !presence_is_unknown(cg_look_oom_kills(t, path, false, &kills, e)))
+        !presence_is_unknown(cg_read_oom_kills(t, path, false, &kills, e)))
         *ret = (struct cg_usage){ .cpu_ns = s.cpu.usage_ns,
                                   .memory_bytes = s.memory.usage,
                                   .working_set_bytes = s.memory.working_set,
