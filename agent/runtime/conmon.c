@@ -222,7 +222,7 @@ struct presence rt_conmon_open(const struct rt *rt, const char *id, int *ret_pid
 {
     struct rt_path path = rt_container_file(rt, id, "conmon.pid");
     int64_t pid = 0;
-    struct presence found = rt_look_number(path.s, 1, PID_MAX_VALUE, &pid, e);
+    struct presence found = rt_read_number(path.s, 1, PID_MAX_VALUE, &pid, e);
 
     *ret_pidfd = -1;
     if (presence_is_unknown(found) || presence_is_absent(found))

@@ -160,12 +160,12 @@ enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e);
 /* ---- state.c ---- */
 void rt_record_start(const struct rt *rt, const char *id);
 /* A whole number in a small file of ours; absent if there is no such file, or other content. */
-struct presence rt_look_number(const char *path, int64_t min, int64_t max, int64_t *ret,
+struct presence rt_read_number(const char *path, int64_t min, int64_t max, int64_t *ret,
                                struct err *e) MUST_CHECK;
 
 /* ---- signal.c ---- */
 /* Whether the process is in a cgroup with the container's id in its path. */
-struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e) MUST_CHECK;
+struct presence rt_is_in_cgroup(pid_t pid, const char *id, struct err *e) MUST_CHECK;
 
 /* ---- exec_spec.c ---- */
 struct rt_exec_spec;

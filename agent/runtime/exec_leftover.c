@@ -57,12 +57,12 @@ static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint6
         return errno == ESRCH || errno == EINVAL ? ERR_OK : err_sys(e, errno, "open process %d", (int)pid);
     if (rt_state(rt, id, &s, e) != ERR_OK)
         return e->code;
-    its_own = rt_look_in_cgroup(pid, id, e);
+    its_own = rt_is_in_cgroup(pid, id, e);
     if (presence_is_unknown(its_own))
         return e->code;
     if (presence_is_absent(its_own))
         return ERR_OK;
-    found = exec_look_process(pid, &session, &now_start_time);
+    found = exec_read_process(pid, &session, &now_start_time);
     if (presence_is_unknown(found))
         return err_sys(e, errno, "process %d in container %.12s: examine its session", (int)pid, id);
     if (presence_is_absent(found)) {

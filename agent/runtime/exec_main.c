@@ -129,7 +129,7 @@ static void kill_session(struct exec *x)
 
     for (;;) {
         if (x->session == 0 && /* the session was unknown before */
-            presence_is_unknown(exec_look_process(x->leader, &x->session, &start_time)))
+            presence_is_unknown(exec_read_process(x->leader, &x->session, &start_time)))
             x->session = 0;
         if (presence_is_absent(exec_session_kill(x->leader, x->session)) || now_ms() >= until)
             return;
@@ -178,7 +178,7 @@ static void runtime_ended(struct exec *x, int status)
 
     x->runtime_pid = 0;
     x->leader = read_pid();
-    if (x->leader > 1 && presence_is_unknown(exec_look_process(x->leader, &x->session, &start_time)))
+    if (x->leader > 1 && presence_is_unknown(exec_read_process(x->leader, &x->session, &start_time)))
         start_time = 0; /* unknown: it is read again when needed */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && x->leader > 1) {
         record_leader(x, start_time);

@@ -75,5 +75,5 @@ struct presence exec_session_kill(pid_t leader, pid_t session) MUST_CHECK;
  */
 bool exec_children_end(unsigned grace_ms);
 /* Fields of /proc/<pid>/stat, set if present. Absent: no such process, or a zombie; unknown: see errno. */
-struct presence exec_look_process(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time) MUST_CHECK;
+struct presence exec_read_process(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time) MUST_CHECK;
 #endif

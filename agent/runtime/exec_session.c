@@ -63,7 +63,7 @@ static struct presence look_stat(pid_t pid, pid_t *ret_parent, pid_t *ret_sessio
     return presence_present();
 }
 
-struct presence exec_look_process(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time)
+struct presence exec_read_process(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time)
 {
     pid_t parent;
 
@@ -74,7 +74,7 @@ static struct presence look_belongs(pid_t pid, pid_t leader, pid_t session)
 {
     uint64_t start_time;
     pid_t its;
-    struct presence found = exec_look_process(pid, &its, &start_time);
+    struct presence found = exec_read_process(pid, &its, &start_time);
 
     if (presence_is_unknown(found) || presence_is_absent(found))
         return found;

@@ -461,7 +461,7 @@ static enum err_code open_inside(const struct live_mounts *l, struct inside *in,
     /* The order matters: a process that is in the cgroup now had this pid already when its namespace was
      * opened. */
     if (in->namespace >= 0)
-        its_own = rt_look_in_cgroup(l->pid, l->id, e);
+        its_own = rt_is_in_cgroup(l->pid, l->id, e);
     if (presence_is_unknown(its_own))
         return e->code;
     if (presence_is_absent(its_own))

@@ -294,7 +294,7 @@ static struct presence look_namespace(const char *path, struct err *e)
     return fs.f_type == NSFS_MAGIC ? presence_present() : presence_absent();
 }
 
-struct presence rt_pidns_look(const char *dir, int *ret_pidfd, struct err *e)
+struct presence rt_pidns_find(const char *dir, int *ret_pidfd, struct err *e)
 {
     str_auto path = str_printf("%s/pause", dir);
     str_auto namespace_ = str_printf("%s/pid", dir);
@@ -338,7 +338,7 @@ enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const ch
     if (path == NULL || mark == NULL)
         return err_nomem(e);
     /* A process not named by a damaged mark is still in its cgroup. */
-    if (presence_is_unknown(rt_pidns_look(dir, &pidfd, e)))
+    if (presence_is_unknown(rt_pidns_find(dir, &pidfd, e)))
         return e->code;
     if (pidfd >= 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);

@@ -9,7 +9,7 @@
  * The process is in a mount namespace whose only file is its program, read-only, as user and group 65535
  * without capabilities, and in its own cgroup below the pod's; the pod's containers see it as PID 1, "pause".
  * It outlives the agent; when it ends the kernel ends all processes of the namespace. State is not kept in
- * memory: rt_pidns_look() reads it each time.
+ * memory: rt_pidns_find() reads it each time.
  */
 #ifndef AGENT_RUNTIME_PIDNS_H
 #define AGENT_RUNTIME_PIDNS_H
@@ -36,7 +36,7 @@ enum err_code rt_pidns_place(const struct proc_call *c, struct cg_tree *cgroups,
 
 /* Whether the process is alive, is not ending, and its namespace is pinned; *ret_pidfd is set if present, and
  * the caller closes it. */
-struct presence rt_pidns_look(const char *dir, int *ret_pidfd, struct err *e) MUST_CHECK;
+struct presence rt_pidns_find(const char *dir, int *ret_pidfd, struct err *e) MUST_CHECK;
 
 /* Kills the process (and so the whole namespace) and unpins. Idempotent. */
 enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const char *pod_cgroup,

@@ -61,7 +61,7 @@ int rt_signal_number(const char *name)
 
 /* The recorded pid belongs to the container until its conmon, the parent that reaps it, has seen it end; to
  * detect a reused pid, the process must be in the container's cgroup. */
-struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e)
+struct presence rt_is_in_cgroup(pid_t pid, const char *id, struct err *e)
 {
     str_auto text = NULL;
     char path[64];
@@ -92,7 +92,7 @@ enum err_code rt_init_open(struct rt *rt, const char *id, pid_t *ret_pid, int *r
     }
     /* The order matters: the check of the pid then applies to the descriptor. */
     if (pidfd >= 0)
-        its_own = rt_look_in_cgroup(s.pid, id, e);
+        its_own = rt_is_in_cgroup(s.pid, id, e);
     if (presence_is_unknown(its_own))
         return e->code;
     if (presence_is_absent(its_own) || rt_pidfd_ended(pidfd))

@@ -35,7 +35,7 @@ static struct presence state_look_changed(struct rt_path path, int64_t *ret_ns, 
     return found;
 }
 
-struct presence rt_look_number(const char *path, int64_t min, int64_t max, int64_t *ret, struct err *e)
+struct presence rt_read_number(const char *path, int64_t min, int64_t max, int64_t *ret, struct err *e)
 {
     struct err no_number = { 0 };
     str_auto text = NULL;
@@ -85,7 +85,7 @@ void rt_record_start(const struct rt *rt, const char *id)
 static enum err_code started_ns(const struct rt *rt, const char *id, int64_t *ret_ns, struct err *e)
 {
     struct rt_path file = rt_container_file(rt, id, RT_STARTED);
-    struct presence noted = rt_look_number(file.s, 1, INT64_MAX, ret_ns, e);
+    struct presence noted = rt_read_number(file.s, 1, INT64_MAX, ret_ns, e);
 
     if (presence_is_unknown(noted))
         return e->code;
@@ -175,7 +175,7 @@ static enum err_code read_exit(struct rt *rt, const char *id, struct rt_state *s
         return e->code;
     if (presence_is_absent(ended))
         return ERR_OK;
-    if (presence_is_unknown(rt_look_number(file.s, 0, 255, &code, e)) ||
+    if (presence_is_unknown(rt_read_number(file.s, 0, 255, &code, e)) ||
         started_ns(rt, id, &s->started_ns, e) != ERR_OK ||
         look_oom_killed(rt, id, &s->oom_killed, e) != ERR_OK)
         return e->code;
@@ -198,7 +198,7 @@ static struct presence look_conmon(struct rt *rt, const char *id, pid_t *ret, st
         return rt_conmon_open(rt, id, &pidfd, ret, e);
     if (rt_pidfd_ended(w->pidfd))
         return presence_absent();
-    if (presence_is_unknown(rt_look_number(file.s, 1, INT32_MAX, &pid, e)))
+    if (presence_is_unknown(rt_read_number(file.s, 1, INT32_MAX, &pid, e)))
         return (struct presence){ 0 }; /* already counted */
     *ret = (pid_t)pid;
     return presence_present();
@@ -209,7 +209,7 @@ static enum err_code read_life(struct rt *rt, const char *id, struct rt_state *s
 {
     struct rt_path pid_file = rt_container_file(rt, id, "pid");
     int64_t pid = 0;
-    struct presence created = rt_look_number(pid_file.s, 1, INT32_MAX, &pid, e), conmon;
+    struct presence created = rt_read_number(pid_file.s, 1, INT32_MAX, &pid, e), conmon;
     bool ended;
 
     if (!presence_is_unknown(created) && !presence_is_absent(created))

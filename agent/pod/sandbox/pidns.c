@@ -67,7 +67,7 @@ bool pidns_ready(struct pod *p)
     if (box->pidns != PIDNS_READY)
         return false;
     /* Handle the ends of its containers before its own, so that no new one starts in between. */
-    switch (presence_of(rt_pidns_look(box->netns_dir, &pidfd, &e))) {
+    switch (presence_of(rt_pidns_find(box->netns_dir, &pidfd, &e))) {
     case PRESENCE_PRESENT:
         return true;
     case PRESENCE_UNKNOWN:
@@ -134,7 +134,7 @@ static struct presence pod_pidns_watch(struct pod *p, struct err *e)
     struct sandbox *box = sandbox_of(p);
     struct pidns_watch *w;
     fd_auto pidfd = -1;
-    struct presence found = rt_pidns_look(box->netns_dir, &pidfd, e);
+    struct presence found = rt_pidns_find(box->netns_dir, &pidfd, e);
     int failed;
 
     if (presence_is_unknown(found) || presence_is_absent(found))

@@ -499,7 +499,7 @@ static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void
     assert_non_null(p);
     assert_int_equal(fscanf(p, "%d", &pid), 1);
     pclose(p);
-    assert_int_equal(presence_of(exec_look_process(pid, &session, &start_time)), PRESENCE_PRESENT);
+    assert_int_equal(presence_of(exec_read_process(pid, &session, &start_time)), PRESENCE_PRESENT);
 
     shell("mkdir -p -m 700 %s/exec/1-0", rt_container_dir(host.rt, box.id).s);
     folder = rt_container_file(host.rt, box.id, "exec/1-0");

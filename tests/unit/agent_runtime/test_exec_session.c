@@ -39,9 +39,9 @@ static void session_is_absent_only_when_all_was_seen(void **state)
     (void)state;
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     failing_arm("openat", path, EIO, 1);
-    assert_int_equal(presence_of(exec_look_process(pid, &session, &start)), PRESENCE_UNKNOWN);
+    assert_int_equal(presence_of(exec_read_process(pid, &session, &start)), PRESENCE_UNKNOWN);
     assert_int_equal(errno, EIO);
-    assert_int_equal(presence_of(exec_look_process(pid, &session, &start)), PRESENCE_PRESENT);
+    assert_int_equal(presence_of(exec_read_process(pid, &session, &start)), PRESENCE_PRESENT);
     assert_int_equal(session, pid);
 
     failing_arm("openat", path, EMFILE, 1);
