@@ -82,7 +82,7 @@ static enum err_code open_to_group(const char *path, struct err *e)
 
 static enum err_code set_up_huge(const char *path, const struct vol_empty_dir *v, struct err *e)
 {
-    struct presence mounted = vol_look_mounted(path, "hugetlbfs", NULL, e);
+    struct presence mounted = vol_is_mounted(path, "hugetlbfs", NULL, e);
 
     if (presence_is_unknown(mounted) || (presence_is_absent(mounted) && mount_huge(path, v, e) != ERR_OK))
         return e->code;
@@ -96,7 +96,7 @@ static enum err_code set_up_memory(const char *path, const struct vol_empty_dir 
         .mode = 01777 | (v->fs_group >= 0 ? RW_DIR_BITS : 0),
         .gid = v->fs_group,
     };
-    struct presence mounted = vol_look_mounted(path, "tmpfs", NULL, e);
+    struct presence mounted = vol_is_mounted(path, "tmpfs", NULL, e);
 
     if (presence_is_unknown(mounted) ||
         (presence_is_absent(mounted) && vol_tmpfs_mount(path, &t, NULL, e) != ERR_OK))
@@ -122,7 +122,7 @@ enum err_code vol_empty_dir_prepare(struct vol_node *n, const char *uid, const c
 }
 
 /* A set-up renames it, so the temporary name is checked first. */
-struct presence vol_empty_dir_look(const char *path, struct err *e)
+struct presence vol_empty_dir_exists(const char *path, struct err *e)
 {
     const char *name = strrchr(path, '/');
     char tmp[TMP_SIZE];

@@ -34,8 +34,8 @@ struct vol_tmpfs {
 enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool *ret_noswap,
                               struct err *e) MUST_CHECK;
 /* Whether the topmost mount at `path` (canonical) is this kind of file system. */
-struct presence vol_look_mounted(const char *path, const char *fstype, bool *ret_noswap /* may be NULL */,
-                                 struct err *e) MUST_CHECK;
+struct presence vol_is_mounted(const char *path, const char *fstype, bool *ret_noswap /* may be NULL */,
+                               struct err *e) MUST_CHECK;
 bool vol_swap_is_on(void);
 
 /* ---- payload.c: the content of a volume, sorted and checked ---- */

@@ -85,7 +85,7 @@ static struct presence look_at_tmpfs(const struct vol_node *n, bool *ret_noswap,
 
     do {
         *e = (struct err){ 0 };
-        found = vol_look_mounted(n->tmpfs, "tmpfs", ret_noswap, e);
+        found = vol_is_mounted(n->tmpfs, "tmpfs", ret_noswap, e);
     } while (presence_is_unknown(found) && patience_wait(&patience));
     return found;
 }

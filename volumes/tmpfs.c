@@ -49,7 +49,7 @@ static bool tmpfs_is_it(const struct fs_mount *m, void *arg)
     return true;
 }
 
-struct presence vol_look_mounted(const char *path, const char *fstype, bool *ret_noswap, struct err *e)
+struct presence vol_is_mounted(const char *path, const char *fstype, bool *ret_noswap, struct err *e)
 {
     struct look l = { .path = path, .fstype = fstype };
     struct presence any = fs_look_mountpoint(path, e);

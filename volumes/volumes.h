@@ -101,7 +101,7 @@ enum err_code vol_empty_dir_prepare(struct vol_node *n, const char *uid, const c
                                     size_t size, struct err *e) MUST_CHECK;
 
 /* Whether one of this path exists, prepared or set up. */
-struct presence vol_empty_dir_look(const char *path, struct err *e) MUST_CHECK;
+struct presence vol_empty_dir_exists(const char *path, struct err *e) MUST_CHECK;
 
 /* hostPath with its type check ("": none, makes a missing folder as container engines do; DirectoryOrCreate;
  * ...). May hang on foreign file systems: call inside proc_call. Errors: `hostPath type check failed: <path>

@@ -193,7 +193,7 @@ struct csi_remove {
 void csi_remove_start(struct csi_remove *r, struct csi *c, const char *pod_uid, const struct csi_known *known,
                       size_t n_known, op_done_fn done, void *owner);
 /* Whether the pod has a folder of CSI volumes: if it is absent, there is nothing to remove. */
-struct presence csi_look(const struct csi *c, const char *pod_uid, struct err *e) MUST_CHECK;
+struct presence csi_has_volumes(const struct csi *c, const char *pod_uid, struct err *e) MUST_CHECK;
 
 /* ---- staged volumes ---- */
 /* A pod has released this volume: it is unstaged if that was the last pod, and tried until that succeeds. */

@@ -109,8 +109,8 @@ static bool look_at_pod(const char *uid, void *arg)
     return !l->used && l->e.code == ERR_OK;
 }
 
-enum err_code csi_device_look(const char *root, const struct csi_id *id, const struct csi_paths *p,
-                              struct buf *out, struct err *e)
+enum err_code csi_device_state(const char *root, const struct csi_id *id, const struct csi_paths *p,
+                               struct buf *out, struct err *e)
 {
     struct looking l = { .root = root, .id = id, .paths = p };
     str_auto pods = str_printf("%s/pods", root);

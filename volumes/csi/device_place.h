@@ -15,8 +15,8 @@ enum err_code csi_device_make(const struct csi_paths *p, const struct csi_vol_da
 enum err_code csi_device_remove(const struct csi_paths *p, struct err *e) MUST_CHECK;
 /* "used" if a pod has a part of it on the disk, "there" if nothing but the device is, "" if that is not,
  * either. */
-enum err_code csi_device_look(const char *root, const struct csi_id *id, const struct csi_paths *p,
-                              struct buf *out, struct err *e) MUST_CHECK;
+enum err_code csi_device_state(const char *root, const struct csi_id *id, const struct csi_paths *p,
+                               struct buf *out, struct err *e) MUST_CHECK;
 /* All devices as JSON: [{"driver", "handle", "name" (of a block device)} or {"folder", "error"}]. */
 enum err_code csi_devices_list(const char *root, struct buf *out, struct err *e) MUST_CHECK;
 

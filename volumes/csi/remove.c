@@ -302,7 +302,7 @@ static struct presence no_memory(struct err *e)
     return presence_unknown(e);
 }
 
-struct presence csi_look(const struct csi *c, const char *pod_uid, struct err *e)
+struct presence csi_has_volumes(const struct csi *c, const char *pod_uid, struct err *e)
 {
     static const char *const kinds[] = { CSI_VOLUMES, CSI_DEVICES };
     struct presence found = presence_absent();

@@ -150,7 +150,7 @@ static enum err_code look(const void *arg, struct buf *out, struct err *e)
 {
     const struct csi_unstage *u = arg;
 
-    return csi_device_look(u->csi->o.root_dir, &u->id, &u->paths, out, e);
+    return csi_device_state(u->csi->o.root_dir, &u->id, &u->paths, out, e);
 }
 
 static void on_turn(void *arg)

@@ -221,7 +221,7 @@ static uint64_t csi_rest_ms(const struct csi_part *c)
     return rest_ms;
 }
 
-static void csi_look(void *owner)
+static void csi_has_volumes(void *owner)
 {
     struct csi_part *c = owner;
 
@@ -242,7 +242,7 @@ static void csi_step(void *owner)
     else if (c->object == NULL)
         csi_own(c, CSI_GET, "GET", NULL, NULL);
     else if (!csi_next(c))
-        sync_timer_start(c->sync, &c->timer, csi_rest_ms(c), csi_look, c);
+        sync_timer_start(c->sync, &c->timer, csi_rest_ms(c), csi_has_volumes, c);
 }
 
 /* ---- answers ---- */

@@ -122,7 +122,7 @@ static void remove_pod_volumes(struct sweep_job *j)
 
     if (pods_by_uid(n, j->id) != NULL) /* a manifest now names that uid */
         sweep_job_finish(j);
-    else if (n->csi == NULL || presence_is_absent(csi_look(n->csi, j->id, &e)))
+    else if (n->csi == NULL || presence_is_absent(csi_has_volumes(n->csi, j->id, &e)))
         remove_pod_folders(j);
     else
         csi_remove_start(&j->csi, n->csi, j->id, NULL, 0, sweep_on_csi_removed, j);

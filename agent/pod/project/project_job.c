@@ -234,7 +234,7 @@ static void find_gone(struct request *r)
             err_sys(&r->e, errno, "remove %s", w->path);
             continue;
         }
-        w->over = presence_is_absent(vol_empty_dir_look(w->path, ERR_IGNORED));
+        w->over = presence_is_absent(vol_empty_dir_exists(w->path, ERR_IGNORED));
     }
 }
 

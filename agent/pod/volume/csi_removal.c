@@ -163,7 +163,7 @@ bool csi_volumes_teardown_step(struct pod *p, bool *ret_kept)
         return true;
     if ((p->node->draining ? cancel_mounts(p) : stop_volumes(p)) || is_removing(p))
         return false;
-    if (csi->error == NULL && presence_is_absent(csi_look(p->node->csi, p->uid, &e))) {
+    if (csi->error == NULL && presence_is_absent(csi_has_volumes(p->node->csi, p->uid, &e))) {
         let_go(p);
         return true;
     }

@@ -70,7 +70,7 @@ static void look(const char *root, const struct csi_id *id, const struct csi_pat
     buf_auto out = BUF_INIT(64);
     struct err e = { 0 };
 
-    assert_int_equal(csi_device_look(root, id, p, &out, &e), ERR_OK);
+    assert_int_equal(csi_device_state(root, id, p, &out, &e), ERR_OK);
     assert_string_equal(out.p, expected);
 }
 
