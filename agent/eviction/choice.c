@@ -52,7 +52,7 @@ static void add_up(uint64_t *sum, uint64_t n)
 }
 
 struct choosing {
-    const struct ev_look *look;
+    const struct ev_check *look;
     uint64_t need;     /* the amount that must become available */
     uint64_t released; /* the part of it that ending or chosen pods will release */
 };
@@ -105,7 +105,7 @@ static void pick(struct choosing *k, struct ev_choice *ret)
     }
 }
 
-enum err_code ev_manager_choose(const struct ev_manager *m, const struct ev_look *look,
+enum err_code ev_manager_choose(const struct ev_manager *m, const struct ev_check *look,
                                 const struct ev_pod *pods, size_t n_pods, struct ev_choice *ret,
                                 struct err *e)
 {

@@ -140,9 +140,9 @@ static bool condition_see(struct condition *c, bool met, uint64_t transition_ms,
     return c->on != was;
 }
 
-/* ---- a check (struct ev_look) ---- */
+/* ---- a check (struct ev_check) ---- */
 
-static void soonest(struct ev_look *ret, uint64_t at_ms)
+static void soonest(struct ev_check *ret, uint64_t at_ms)
 {
     if (ret->again_ms == 0 || at_ms < ret->again_ms)
         ret->again_ms = at_ms;
@@ -195,7 +195,7 @@ static int turn_of(const struct ev_threshold *t)
            (t->soft ? 2 * EV_SIGNALS : 0) + (int)t->signal;
 }
 
-static void add_crossing(struct ev_look *ret, const struct ev_crossing *c)
+static void add_crossing(struct ev_check *ret, const struct ev_crossing *c)
 {
     size_t at = ret->n_all++;
 
@@ -212,7 +212,7 @@ static uint64_t crossed_again_ms(const struct ev_manager *m, enum ev_signal s)
     return quarter < EV_PROBE_MS ? EV_PROBE_MS : quarter < EV_ROUND_MS ? quarter : EV_ROUND_MS;
 }
 
-static void collect(struct ev_manager *m, const struct ev_observation *o, struct ev_look *ret)
+static void collect(struct ev_manager *m, const struct ev_observation *o, struct ev_check *ret)
 {
     for (size_t i = 0; i < m->s.n; i++) {
         const struct ev_threshold *t = &m->s.v[i];
@@ -234,7 +234,7 @@ static void collect(struct ev_manager *m, const struct ev_observation *o, struct
     }
 }
 
-static void update_conditions(struct ev_manager *m, struct ev_look *ret)
+static void update_conditions(struct ev_manager *m, struct ev_check *ret)
 {
     for (enum ev_condition i = 0; i < EV_CONDITIONS; i++) {
         struct condition *c = &m->conditions[i];
@@ -248,7 +248,7 @@ static void update_conditions(struct ev_manager *m, struct ev_look *ret)
 
 /* Decides the action for the current crossing. The node's own reserves that other crossings demand are
  * reclaimed with it. */
-static void look_decide(struct ev_look *look)
+static void look_decide(struct ev_check *look)
 {
     const struct ev_crossing *c;
 
@@ -266,14 +266,14 @@ static void look_decide(struct ev_look *look)
         look->reclaim |= ev_signal_reclaim(look->all[i].threshold.signal, look->layout) & ~look->reclaimed;
 }
 
-void ev_look_next(struct ev_look *look)
+void ev_check_next(struct ev_check *look)
 {
     if (look->at < look->n_all)
         look->at++;
     look_decide(look);
 }
 
-void ev_look_renew(struct ev_look *look, const struct ev_observation *o)
+void ev_check_renew(struct ev_check *look, const struct ev_observation *o)
 {
     size_t n = look->at;
 
@@ -290,11 +290,11 @@ void ev_look_renew(struct ev_look *look, const struct ev_observation *o)
 }
 
 void ev_manager_reclaimed(struct ev_manager *m, unsigned what, const struct ev_observation *o,
-                          uint64_t now_ms, struct ev_look *ret)
+                          uint64_t now_ms, struct ev_check *ret)
 {
     bool probe = false;
 
-    *ret = (struct ev_look){ .now_ms = now_ms, .reclaimed = what, .layout = m->layout };
+    *ret = (struct ev_check){ .now_ms = now_ms, .reclaimed = what, .layout = m->layout };
     see(m, o, now_ms, &probe);
     collect(m, o, ret);
     update_conditions(m, ret);
@@ -303,8 +303,8 @@ void ev_manager_reclaimed(struct ev_manager *m, unsigned what, const struct ev_o
     look_decide(ret);
 }
 
-void ev_manager_look(struct ev_manager *m, const struct ev_observation *o, uint64_t now_ms,
-                     struct ev_look *ret)
+void ev_manager_check(struct ev_manager *m, const struct ev_observation *o, uint64_t now_ms,
+                      struct ev_check *ret)
 {
     ev_manager_reclaimed(m, 0, o, now_ms, ret);
 }

@@ -4,12 +4,12 @@
  * which pods are evicted: kubelet's pkg/kubelet/eviction/eviction_manager.go, without its fixed rounds. Pure:
  * the caller supplies observations and the time, and carries out decisions.
  *
- * One check, a struct ev_look:
- *   1. ev_manager_look() with fresh values updates thresholds and conditions. EV_DO_NOTHING ends the check.
+ * One check, a struct ev_check:
+ *   1. ev_manager_check() with fresh values updates thresholds and conditions. EV_DO_NOTHING ends the check.
  *   2. EV_DO_RECLAIM: the node's own reserves are reclaimed first (ended containers, unused images). The
  *      caller reclaims, observes again and calls ev_manager_reclaimed().
  *   3. EV_DO_EVICT: the caller passes all pods, ev_manager_choose() ranks them and chooses victims
- *     (choice.c). If this crossing has no victim, or enough pods are ending already, ev_look_next() returns
+ *     (choice.c). If this crossing has no victim, or enough pods are ending already, ev_check_next() returns
  *     the next crossing: a disk may be full while no pod can be evicted for memory.
  *
  * Soft and hard thresholds, grace periods, minimum reclaim and the transition period follow kubelet. A
@@ -39,7 +39,7 @@ struct ev_manager;
 
 enum ev_do { EV_DO_NOTHING, EV_DO_RECLAIM, EV_DO_EVICT };
 
-struct ev_look {
+struct ev_check {
     enum ev_do todo;
     struct ev_crossing crossing; /* the cause of the action; unset with EV_DO_NOTHING */
     unsigned reclaim;            /* EV_DO_RECLAIM: the reserves to reclaim, bits by enum ev_reclaim */
@@ -48,7 +48,7 @@ struct ev_look {
      * never. */
     uint64_t again_ms;
     unsigned changed; /* conditions that changed, bits by enum ev_condition */
-    /* For ev_look_next(). */
+    /* For ev_check_next(). */
     struct ev_crossing all[EV_THRESHOLDS_MAX];
     size_t n_all, at;
     unsigned reclaimed;
@@ -72,18 +72,18 @@ void ev_manager_free(struct ev_manager *m); /* NULL is fine */
 /* Applies new settings or a new layout; the state of unchanged thresholds is kept. */
 void ev_manager_change(struct ev_manager *m, const struct ev_settings *s, enum ev_layout layout);
 
-void ev_manager_look(struct ev_manager *m, const struct ev_observation *o, uint64_t now_ms,
-                     struct ev_look *ret);
+void ev_manager_check(struct ev_manager *m, const struct ev_observation *o, uint64_t now_ms,
+                      struct ev_check *ret);
 /* After EV_DO_RECLAIM, with `what` its bits, and values observed afterwards: EV_DO_NOTHING if that was
  * enough. */
 void ev_manager_reclaimed(struct ev_manager *m, unsigned what, const struct ev_observation *o,
-                          uint64_t now_ms, struct ev_look *ret);
+                          uint64_t now_ms, struct ev_check *ret);
 /* Proceeds to the next crossing of the same check; EV_DO_NOTHING: there is none. */
-void ev_look_next(struct ev_look *look);
+void ev_check_next(struct ev_check *look);
 /* Call before EV_DO_EVICT, with values that were read after those of the pods; signals without a value keep
  * theirs. Otherwise an amount that a pod released between both reads would be missing from both. Drops
  * crossings that have ended. */
-void ev_look_renew(struct ev_look *look, const struct ev_observation *o);
+void ev_check_renew(struct ev_check *look, const struct ev_observation *o);
 
 /*
  * Chooses victims for look->crossing: one pod, the first in order that is not critical. More pods only if its
@@ -91,7 +91,7 @@ void ev_look_renew(struct ev_look *look, const struct ev_observation *o);
  * to EV_VICTIMS_MAX. A further victim must exceed its request, and its usage must be known. ERR_EXHAUSTED: no
  * memory.
  */
-enum err_code ev_manager_choose(const struct ev_manager *m, const struct ev_look *look,
+enum err_code ev_manager_choose(const struct ev_manager *m, const struct ev_check *look,
                                 const struct ev_pod *pods, size_t n_pods, struct ev_choice *ret,
                                 struct err *e) MUST_CHECK;
 void ev_choice_done(struct ev_choice *c); /* frees its members */

@@ -58,11 +58,11 @@ static void look(const struct ev_settings *s, enum ev_layout layout)
     assert(m != NULL);
     for (uint64_t i = 0; i < 20; i++) {
         struct ev_observation o = { 0 };
-        struct ev_look l;
+        struct ev_check l;
 
         for (size_t k = 0; k < EV_SIGNALS; k++)
             o.v[k] = (struct ev_value){ true, capacities[i % 5] / (i / 5 + 1), capacities[i % 5] };
-        ev_manager_look(m, &o, 1000 + i * 7000, &l);
+        ev_manager_check(m, &o, 1000 + i * 7000, &l);
         assert((l.todo == EV_DO_NOTHING) == (l.n_all == 0));
         for (size_t k = 0; k < l.n_all; k++) {
             assert(l.all[k].value.available < l.all[k].goal);

@@ -37,7 +37,7 @@ static char *measured(const struct ev_crossing *c, enum ev_layout layout, const 
                       request / 1024);
 }
 
-static void evict_one(struct eviction *r, const struct ev_look *look, struct figures *f,
+static void evict_one(struct eviction *r, const struct ev_check *look, struct figures *f,
                       const struct ev_pod *v, int64_t grace_s)
 {
     const struct ev_crossing *c = &look->crossing;
@@ -85,7 +85,7 @@ static void note_helpless(struct eviction *r, const struct ev_crossing *c)
 }
 
 /* True: pods were evicted. */
-static bool act_on(struct eviction *r, const struct ev_look *look, struct figures *f)
+static bool act_on(struct eviction *r, const struct ev_check *look, struct figures *f)
 {
     const struct ev_crossing *c = &look->crossing;
     struct ev_choice choice = { 0 };
@@ -112,7 +112,7 @@ static bool act_on(struct eviction *r, const struct ev_look *look, struct figure
 }
 
 /* Those that it may be about. */
-static unsigned signals_of(const struct ev_look *look)
+static unsigned signals_of(const struct ev_check *look)
 {
     unsigned signals = 0;
 
@@ -121,7 +121,7 @@ static unsigned signals_of(const struct ev_look *look)
     return signals;
 }
 
-void act_evict(struct eviction *r, struct ev_look *look)
+void act_evict(struct eviction *r, struct ev_check *look)
 {
     const unsigned signals = signals_of(look);
     struct ev_observation seen;
@@ -133,8 +133,8 @@ void act_evict(struct eviction *r, struct ev_look *look)
         return;
     }
     observe_quick(eviction_node(r->node)->observe, signals & (SIGNALS_MEMORY | SIGNALS_PID), &seen);
-    ev_look_renew(look, &seen);
-    for (; look->todo != EV_DO_NOTHING; ev_look_next(look)) {
+    ev_check_renew(look, &seen);
+    for (; look->todo != EV_DO_NOTHING; ev_check_next(look)) {
         act_tell(r, &look->crossing);
         if (look->todo == EV_DO_EVICT && act_on(r, look, &f))
             break;

@@ -72,7 +72,7 @@ static void save_on_prepare(uv_prepare_t *prepare)
     struct eviction *r = prepare->data;
 
     uv_prepare_stop(prepare);
-    eviction_looks_go_on(r);
+    eviction_checks_go_on(r);
     save_now(r); /* not later: if this round decided something, the next turn may be far away */
 }
 

@@ -2,8 +2,8 @@
 /*
  * What eviction keeps of the node for itself, and how its files meet:
  *
- *     watch.c           something may have been used up, or time has come ──► eviction_look()
- *     room.c, disks.c   eviction_look() ─► observe.c ─► the manager decides ─► reclaim.c, act.c ─►
+ *     watch.c           something may have been used up, or time has come ──► eviction_check()
+ *     room.c, disks.c   eviction_check() ─► observe.c ─► the manager decides ─► reclaim.c, act.c ─►
  *                       eviction_watch_seen()
  */
 #ifndef AGENT_POD_EVICTION_INTERNAL_H
@@ -58,7 +58,7 @@ void observe_explain(const struct observe *o, json_t *steps);      /* what canno
 void observe_close(struct observe *o);                             /* also while it is busy; NULL is fine */
 
 /* ---- watch.c ---- */
-/* Begins to watch, and requests checks with eviction_look(). NULL: no memory, logged. */
+/* Begins to watch, and requests checks with eviction_check(). NULL: no memory, logged. */
 struct eviction_watch *eviction_watch_open(struct node *n);
 /* Called at the end of a round: sets the memory alarm to the threshold, and schedules the next measurement of
  * disks and process ids. `seen` has the observed values. */
@@ -85,14 +85,14 @@ void forks_close(struct forks *f); /* NULL is fine */
 /* ---- room.c: the order of things ---- */
 /* Look at these signals now (memory, process ids) or as soon as the disks answer. `why`, a constant, is
  * logged at debug level. */
-void eviction_look(struct node *n, unsigned signals, const char *why);
+void eviction_check(struct node *n, unsigned signals, const char *why);
 
 /* The decision has been carried out: performs postponed checks. */
-void eviction_looks_go_on(struct eviction *r);
+void eviction_checks_go_on(struct eviction *r);
 
 /* It records the observed values before it acts on them; afterwards it schedules the next checks. */
 enum eviction_looks { LOOKS_QUICK, LOOKS_DISKS }; /* memory and process ids; disks */
-void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
+void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_check *look,
                     enum eviction_looks which);
 void eviction_watched(struct eviction *r, const struct ev_observation *seen);
 /* The node's settings with what they imply in that layout. */
@@ -152,7 +152,7 @@ struct eviction {
     bool disks_wanted; /* once more, afterwards */
     bool disks_seen;   /* they were measured before */
     bool pod_ended;    /* since their last measurement began, which may have missed the amount it released */
-    struct ev_look disks_look;
+    struct ev_check disks_look;
     unsigned reclaimed;
     bool images_stopped; /* in this round */
     struct patience patience;
@@ -219,7 +219,7 @@ void releasing_reset(struct pod *p);
 
 /* ---- act.c ---- */
 /* The round requires evictions: for the first crossing about which something can be done. */
-void act_evict(struct eviction *r, struct ev_look *look);
+void act_evict(struct eviction *r, struct ev_check *look);
 /* The node's event, at most once in EV_ROUND_MS. */
 void act_tell(struct eviction *r, const struct ev_crossing *c);
 

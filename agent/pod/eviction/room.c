@@ -32,7 +32,7 @@ static void room_on_timer(uv_timer_t *timer)
             r->again_ms[i] = 0;
     room_plan(r);
     if (due != 0)
-        eviction_look(r->node, due, "a period of a threshold or condition is over");
+        eviction_check(r->node, due, "a period of a threshold or condition is over");
 }
 
 static void room_plan(struct eviction *r)
@@ -49,7 +49,7 @@ static void room_plan(struct eviction *r)
 
 /* ---- a round ---- */
 
-void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_look *look,
+void eviction_noted(struct eviction *r, const struct ev_observation *seen, const struct ev_check *look,
                     enum eviction_looks which)
 {
     for (size_t i = 0; i < EV_SIGNALS; i++)
@@ -72,10 +72,10 @@ void eviction_watched(struct eviction *r, const struct ev_observation *seen)
 static void look_quick(struct eviction *r)
 {
     struct ev_observation seen;
-    struct ev_look look;
+    struct ev_check look;
 
     observe_quick(eviction_node(r->node)->observe, SIGNALS_MEMORY | SIGNALS_PID, &seen);
-    ev_manager_look(r->manager, &seen, clock_boot_ms(), &look);
+    ev_manager_check(r->manager, &seen, clock_boot_ms(), &look);
     eviction_noted(r, &seen, &look, LOOKS_QUICK);
     if (look.todo != EV_DO_NOTHING)
         act_evict(r, &look);
@@ -94,7 +94,7 @@ struct ev_settings eviction_completed(const struct node *n, enum ev_layout layou
 
 /* ---- asked by others ---- */
 
-void eviction_look(struct node *n, unsigned signals, const char *why)
+void eviction_check(struct node *n, unsigned signals, const char *why)
 {
     struct eviction *r = eviction_of(n);
 
@@ -111,13 +111,13 @@ void eviction_look(struct node *n, unsigned signals, const char *why)
         disks_begin(r);
 }
 
-void eviction_looks_go_on(struct eviction *r)
+void eviction_checks_go_on(struct eviction *r)
 {
     unsigned signals = r->put_off;
 
     r->put_off = 0;
     if (signals != 0)
-        eviction_look(r->node, signals, "the decision is carried out");
+        eviction_check(r->node, signals, "the decision is carried out");
 }
 
 void eviction_wake(struct node *n, enum ev_condition what, const char *why)
@@ -154,7 +154,7 @@ void eviction_pod_ended(struct pod *p)
         decision_local(r, p);
     if (signals & SIGNALS_DISK)
         signals |= SIGNALS_DISK;
-    eviction_look(p->node, signals, "a pod ended");
+    eviction_check(p->node, signals, "a pod ended");
 }
 
 void eviction_settings(struct node *n)
@@ -166,7 +166,7 @@ void eviction_settings(struct node *n)
         return;
     s = eviction_completed(n, observe_layout(eviction_node(n)->observe));
     ev_manager_change(r->manager, &s, observe_layout(eviction_node(n)->observe));
-    eviction_look(n, SIGNALS_ALL, "settings changed");
+    eviction_check(n, SIGNALS_ALL, "settings changed");
 }
 
 /* ---- life ---- */
@@ -243,7 +243,7 @@ void eviction_begin(struct node *n)
         img_on_short(n->o.images, on_short, n);
         img_on_writing(n->o.images, on_writing, n);
     }
-    eviction_look(n, SIGNALS_ALL, "the agent started");
+    eviction_check(n, SIGNALS_ALL, "the agent started");
 }
 
 static bool eviction_busy(const struct node *n)

@@ -72,7 +72,7 @@ static void watch_on_timer(uv_timer_t *timer)
     }
     plan_timer(w, now);
     if (due != 0 && !w->node->closing)
-        eviction_look(w->node, due, "it is time");
+        eviction_check(w->node, due, "it is time");
 }
 
 static void plan_timer(struct eviction_watch *w, uint64_t now_ms)
@@ -118,7 +118,7 @@ static void on_alarm(void *arg)
     const struct eviction_watch *w = arg;
 
     if (!w->node->closing)
-        eviction_look(w->node, SIGNALS_MEMORY, "the memory alarm");
+        eviction_check(w->node, SIGNALS_MEMORY, "the memory alarm");
 }
 
 static void on_memory_pressure(void *arg)
@@ -126,7 +126,7 @@ static void on_memory_pressure(void *arg)
     const struct eviction_watch *w = arg;
 
     if (!w->node->closing)
-        eviction_look(w->node, SIGNALS_MEMORY, "memory pressure of the machine");
+        eviction_check(w->node, SIGNALS_MEMORY, "memory pressure of the machine");
 }
 
 static void on_cpu_pressure(void *arg)

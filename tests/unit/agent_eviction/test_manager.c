@@ -7,7 +7,7 @@
 struct script {
     struct ev_settings s;
     struct ev_manager *m;
-    struct ev_look look;
+    struct ev_check look;
     struct ev_choice choice;
 };
 
@@ -57,7 +57,7 @@ static enum ev_do at(struct script *t, uint64_t ms, enum ev_signal s, uint64_t a
 {
     const struct ev_observation o = sees(s, available);
 
-    ev_manager_look(t->m, &o, ms, &t->look);
+    ev_manager_check(t->m, &o, ms, &t->look);
     return t->look.todo;
 }
 
@@ -160,10 +160,10 @@ static void the_hard_one_of_two_is_acted_on_first(void **state)
     assert_int_equal(at(t, 1000, EV_MEMORY, 1500), EV_DO_NOTHING);
     assert_int_equal(at(t, 90000, EV_MEMORY, 900), EV_DO_EVICT);
     assert_false(t->look.crossing.threshold.soft);
-    ev_look_next(&t->look);
+    ev_check_next(&t->look);
     assert_int_equal(t->look.todo, EV_DO_EVICT);
     assert_true(t->look.crossing.threshold.soft);
-    ev_look_next(&t->look);
+    ev_check_next(&t->look);
     assert_int_equal(t->look.todo, EV_DO_NOTHING);
 }
 
@@ -281,7 +281,7 @@ static void reserves_of_the_node_go_before_pods(void **state)
     struct ev_observation o = sees(EV_NODEFS, 900);
 
     o.v[EV_CONTAINERFS] = o.v[EV_NODEFS];
-    ev_manager_look(t->m, &o, 1000, &t->look);
+    ev_manager_check(t->m, &o, 1000, &t->look);
     assert_int_equal(t->look.todo, EV_DO_RECLAIM);
     assert_int_equal(t->look.reclaim, EV_RECLAIM_CONTAINERS | EV_RECLAIM_IMAGES);
     o.v[EV_NODEFS].available = o.v[EV_CONTAINERFS].available = 950;
@@ -315,11 +315,11 @@ static void memory_goes_before_disks_and_a_disk_is_not_forgotten(void **state)
     struct ev_observation o = sees(EV_MEMORY, 900);
 
     o.v[EV_NODEFS] = o.v[EV_IMAGEFS] = o.v[EV_CONTAINERFS] = o.v[EV_MEMORY];
-    ev_manager_look(t->m, &o, 1000, &t->look);
+    ev_manager_check(t->m, &o, 1000, &t->look);
     assert_int_equal(t->look.todo, EV_DO_EVICT);
     assert_int_equal(t->look.crossing.threshold.signal, EV_MEMORY);
     assert_int_equal(t->look.changed, 1u << EV_MEMORY_PRESSURE | 1u << EV_DISK_PRESSURE);
-    ev_look_next(&t->look);
+    ev_check_next(&t->look);
     assert_int_equal(t->look.todo, EV_DO_RECLAIM); /* for nodefs, and for imagefs with it */
     assert_int_equal(t->look.reclaim, EV_RECLAIM_CONTAINERS | EV_RECLAIM_IMAGES);
     assert_int_equal(t->look.crossing.threshold.signal, EV_NODEFS);

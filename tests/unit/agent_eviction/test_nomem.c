@@ -11,13 +11,13 @@ static void a_choice_is_whole_or_an_error(void **state)
     struct ev_settings s = { .n = 1, .v[0] = { .signal = EV_MEMORY, .value.quantity = 1000 } };
     struct ev_manager *m = ev_manager_new(&s, EV_LAYOUT_ONE);
     struct ev_observation o = { .v[EV_MEMORY] = { true, 900, 5000 } };
-    struct ev_look look;
+    struct ev_check look;
     struct pods pods;
     bool ok = false;
 
     (void)state;
     read_pods("a 0 50 0; b 0 60 0", EV_MEMORY, &pods);
-    ev_manager_look(m, &o, 1000, &look);
+    ev_manager_check(m, &o, 1000, &look);
     NOMEM_EACH(ok, {
         struct ev_choice c = { 0 };
         struct err e = { 0 };

@@ -14,16 +14,16 @@ static const struct ev_settings settings = {
 };
 
 /* Looks so many ms apart at a signal that has so many MiB left each time. */
-static struct ev_look looks(enum ev_signal signal, uint64_t apart_ms, const uint64_t *mib, size_t n)
+static struct ev_check looks(enum ev_signal signal, uint64_t apart_ms, const uint64_t *mib, size_t n)
 {
     struct ev_manager *m = ev_manager_new(&settings, EV_LAYOUT_ONE);
-    struct ev_look look = { 0 };
+    struct ev_check look = { 0 };
 
     assert_non_null(m);
     for (size_t i = 0; i < n; i++) {
         struct ev_observation o = { 0 };
         o.v[signal] = (struct ev_value){ .known = true, .available = mib[i] * MIB, .capacity = 2048 * MIB };
-        ev_manager_look(m, &o, 1000 + i * apart_ms, &look);
+        ev_manager_check(m, &o, 1000 + i * apart_ms, &look);
     }
     ev_manager_free(m);
     return look;
@@ -32,7 +32,7 @@ static struct ev_look looks(enum ev_signal signal, uint64_t apart_ms, const uint
 static bool urgent(enum ev_signal signal, uint64_t apart_ms, uint64_t before, uint64_t now)
 {
     const uint64_t mib[] = { before, now };
-    struct ev_look look = looks(signal, apart_ms, mib, 2);
+    struct ev_check look = looks(signal, apart_ms, mib, 2);
 
     assert_int_not_equal(look.n_all, 0);
     return look.all[0].urgent;

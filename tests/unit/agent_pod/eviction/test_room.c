@@ -263,7 +263,7 @@ static int room_teardown(void **state)
 static void memory_is(struct world *w, uint64_t available)
 {
     world.memory.available = available;
-    eviction_look(&w->node, SIGNALS_MEMORY, "test");
+    eviction_check(&w->node, SIGNALS_MEMORY, "test");
     script_turn(w);
 }
 
@@ -517,7 +517,7 @@ static void where_images_are_not_enough_a_pod_goes(void **state)
     disks_answer(w);
     assert_int_equal(b->state, POD_TERMINATING);
     assert_int_equal(a->state, POD_RUNNING);
-    eviction_look(&w->node, SIGNALS_DISK, "test"); /* it is ending: nobody else has to go */
+    eviction_check(&w->node, SIGNALS_DISK, "test"); /* it is ending: nobody else has to go */
     disks_answer(w);
     disks_answer(w);
     assert_int_equal(a->state, POD_RUNNING);
@@ -540,7 +540,7 @@ static void a_victim_that_writes_on_until_it_is_killed_is_still_the_only_one(voi
     assert_int_equal(b->state, POD_TERMINATING);
     for (uint64_t gib = 8; gib > 4; gib--) { /* more is missing by now than it used */
         world.nodefs.available = gib * GIB;
-        eviction_look(&w->node, SIGNALS_DISK, "test");
+        eviction_check(&w->node, SIGNALS_DISK, "test");
         disks_answer(w);
         disks_answer(w);
         assert_int_equal(a->state, POD_RUNNING);
@@ -579,7 +579,7 @@ static struct pod *victim_ends_during_a_count(struct world *w, uint64_t availabl
     disks_answer(w); /* after reclaim, which found nothing */
     assert_int_equal(b->state, POD_TERMINATING);
     world.hold_count = true;
-    eviction_look(&w->node, SIGNALS_DISK, "test");
+    eviction_check(&w->node, SIGNALS_DISK, "test");
     disks_answer(w);
     disks_answer(w);
     assert_non_null(world.counted);
@@ -659,12 +659,12 @@ static void the_condition_stays_for_the_transition_period_and_wakes_who_waits(vo
     c = script_pod(w, "c", EFFORT);
     script_turn(w);
     assert_true(c->rejected);
-    eviction_look(&w->node, SIGNALS_MEMORY, "test");
+    eviction_check(&w->node, SIGNALS_MEMORY, "test");
     script_clock_pass(9 * SCRIPT_SECOND);
-    eviction_look(&w->node, SIGNALS_MEMORY, "test");
+    eviction_check(&w->node, SIGNALS_MEMORY, "test");
     assert_true(eviction_pressure(&w->node, EV_MEMORY_PRESSURE));
     script_clock_pass(2 * SCRIPT_SECOND);
-    eviction_look(&w->node, SIGNALS_MEMORY, "test");
+    eviction_check(&w->node, SIGNALS_MEMORY, "test");
     assert_false(eviction_pressure(&w->node, EV_MEMORY_PRESSURE));
     assert_true(has_event(w, "NodeHasSufficientMemory"));
     script_answer_all(w, NULL);

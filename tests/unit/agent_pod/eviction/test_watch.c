@@ -123,7 +123,7 @@ const struct memory_seen *observe_memory(const struct observe *o)
     return &script.memory_seen;
 }
 
-void eviction_look(struct node *n, unsigned signals, const char *why)
+void eviction_check(struct node *n, unsigned signals, const char *why)
 {
     (void)n;
     script.looks++;
