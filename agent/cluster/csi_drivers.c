@@ -210,7 +210,7 @@ static json_t *gone_drivers(struct cluster *c, const json_t *here)
     return gone;
 }
 
-void csi_drivers_tell(struct cluster *c)
+void csi_drivers_report(struct cluster *c)
 {
     json_t *here = json_array();
 
@@ -222,7 +222,7 @@ void csi_drivers_tell(struct cluster *c)
 
 void csi_drivers_registered(void *cluster)
 {
-    csi_drivers_tell(cluster);
+    csi_drivers_report(cluster);
 }
 
 /* ---- limits of volumes ---- */
@@ -265,7 +265,7 @@ static void plan_asks(struct cluster *c)
 void csi_drivers_again(struct cluster *c)
 {
     c->driver_link++;
-    csi_drivers_tell(c);
+    csi_drivers_report(c);
 }
 
 enum err_code csi_drivers_open(struct cluster *c, struct err *e)

@@ -289,7 +289,7 @@ bool csi_drivers_attach(const struct cluster *c,
 bool csi_drivers_limits_change(const struct cluster *c, const char *driver);
 json_t *csi_drivers_keep(const struct cluster *c); /* NULL: the first set is not complete */
 void csi_drivers_use(struct cluster *c, const json_t *kept);
-void csi_drivers_tell(struct cluster *c);                    /* reports the registered drivers */
+void csi_drivers_report(struct cluster *c);                  /* reports the registered drivers */
 void csi_drivers_registered(void *cluster);                  /* called when the registered drivers changed */
 void csi_drivers_ask(struct cluster *c, const char *driver); /* requests the driver's volume limit */
 

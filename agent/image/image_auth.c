@@ -208,7 +208,7 @@ static void add_problem(const struct img_job *j, struct err *refused)
         err_set(refused, was.code, "%.300s; %.200s", was.text, j->ask.problem.text);
 }
 
-void img_auth_say_tried(const struct img_job *j, struct err *refused)
+void img_auth_add_source(const struct img_job *j, struct err *refused)
 {
     const struct err was = *refused;
     buf_auto tried = BUF_INIT(64 * 1024);

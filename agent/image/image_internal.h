@@ -349,7 +349,7 @@ enum err_code img_auth_write(struct img_job *j, struct err *e) MUST_CHECK;
 bool img_auth_next(struct img_job *j, const struct err *refused);
 /* Adds the source of the refused credentials to the last refusal, or the fact that there were none, because a
  * registry may return the same answer in both cases. */
-void img_auth_say_tried(const struct img_job *j, struct err *refused);
+void img_auth_add_source(const struct img_job *j, struct err *refused);
 void img_auth_forget(struct img_job *j); /* overwrites the providers' answers */
 void img_auth_remove(struct img_job *j); /* removes the file, and files of credential helpers */
 /* Removes leftovers of a killed agent. */

@@ -393,7 +393,7 @@ static void asked(struct img_job *j, struct err *e)
         *e = (struct err){ 0 };
         start_ask(j, e);
     } else {
-        img_auth_say_tried(j, e);
+        img_auth_add_source(j, e);
         job_end(j, e);
     }
 }
@@ -409,7 +409,7 @@ static void copied(struct img_job *j, struct err *e)
         *e = j->limit;
     } else {
         img_skopeo_error(j, e);
-        img_auth_say_tried(j, e);
+        img_auth_add_source(j, e);
     }
     job_end(j, e);
 }

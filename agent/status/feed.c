@@ -73,7 +73,7 @@ static void feed_send(struct feed *f, const char *type, char *text)
     }
 }
 
-void feed_tell(struct status_server *s, const char *type, const json_t *object)
+void feed_notify(struct status_server *s, const char *type, const json_t *object)
 {
     struct feed *f, *next;
 

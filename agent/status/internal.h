@@ -258,7 +258,7 @@ json_t *set_version(json_t *pod, uint64_t version);
 /* ---- feed.c: every object for one client ---- */
 void feed_begin(struct conn *c, const struct status_match *m);
 /* `object` has its version. NULL: out of memory. */
-void feed_tell(struct status_server *s, const char *type, const json_t *object);
+void feed_notify(struct status_server *s, const char *type, const json_t *object);
 
 /* ---- logs.c ---- */
 void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o);

@@ -399,7 +399,7 @@ void status_server_pod_event(struct status_server *s, const char *type, json_t *
     if (LIST_EMPTY(&s->watchers) && LIST_EMPTY(&s->feeds))
         return;
     object = set_version(pod, s->version);
-    feed_tell(s, type, object);
+    feed_notify(s, type, object);
     status_watch_notify_all(LIST_FIRST(&s->watchers), deleted, key, object);
     json_decref(object);
 }
@@ -419,7 +419,7 @@ void status_server_event(struct status_server *s, const char *type, json_t *even
         return;
     status_watch_key_of(event, key);
     object = set_version(event, ++s->version);
-    feed_tell(s, type, object);
+    feed_notify(s, type, object);
     status_watch_notify_all(LIST_FIRST(&s->event_watchers), strcmp(type, "DELETED") == 0, key, object);
     json_decref(object);
 }
@@ -441,7 +441,7 @@ void status_server_object_event(struct status_server *s, enum status_kind kind, 
     if (LIST_EMPTY(&s->feeds))
         return;
     versioned = set_version(object, s->version);
-    feed_tell(s, type, versioned);
+    feed_notify(s, type, versioned);
     json_decref(versioned);
 }
 

@@ -198,7 +198,7 @@ void taints_step(struct workloads *w);
 
 /* ---- show.c ---- */
 /* Notifies clients of the status socket that keep a copy, if the status has changed. */
-void workload_tell(struct workloads *w, struct workload *one);
+void workload_notify(struct workloads *w, struct workload *one);
 json_t *workloads_object(enum api_kind kind, const char *namespace_, const char *name, void *arg,
                          struct err *e);
 #endif

@@ -281,7 +281,7 @@ void revisions_settle(struct workloads *w, struct workload *one)
     size_t n = 0;
 
     for (struct workload *rev = one->revisions; rev != NULL; rev = rev->next) {
-        workload_tell(w, rev);
+        workload_notify(w, rev);
         if (strcmp(rev->revision->hash, one->hash) == 0)
             continue;
         if (rev->revision->uses == 0)

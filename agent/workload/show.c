@@ -227,7 +227,7 @@ json_t *workloads_object(enum api_kind kind, const char *namespace_, const char 
     return o;
 }
 
-void workload_tell(struct workloads *w, struct workload *one)
+void workload_notify(struct workloads *w, struct workload *one)
 {
     const struct api_meta *meta = &one->object->meta;
     struct status_server *server = w->o.node->server;

@@ -312,7 +312,7 @@ static void turn(struct workloads *w, struct workload *one)
         if (revision_has(one->kind))
             revisions_settle(w, one);
     }
-    workload_tell(w, one);
+    workload_notify(w, one);
 }
 
 /* Drops Jobs of CronJobs, and revisions, that are no longer kept, one at a time, because the table changes.

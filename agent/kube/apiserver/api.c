@@ -97,7 +97,7 @@ void kube_api_message(struct kube_api *a, const char *type, json_t *message)
 
 void api_changed(struct kube_api *a)
 {
-    api_watch_tell(a);
+    api_watch_notify(a);
 }
 
 /* ---- one request ---- */

@@ -187,7 +187,7 @@ void api_answer_list(const struct api_request *r, json_t *list /* stolen; NULL: 
 
 /* ---- watch.c ---- */
 void api_watch_begin(const struct api_request *r);
-void api_watch_tell(struct kube_api *a); /* there are changes */
+void api_watch_notify(struct kube_api *a); /* there are changes */
 void api_told_forget(struct kube_api *a);
 void api_watch_tick(struct kube_api *a); /* once a second while there are watches */
 

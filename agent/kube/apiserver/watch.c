@@ -366,7 +366,7 @@ void api_watch_begin(const struct api_request *r)
 
 /* ---- later ---- */
 
-void api_watch_tell(struct kube_api *a)
+void api_watch_notify(struct kube_api *a)
 {
     struct api_watch *w, *next;
 

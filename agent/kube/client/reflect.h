@@ -46,7 +46,7 @@ void reflector_pause(struct kube_reflector *r, enum reflect_state next, uint64_t
 void reflector_rest(struct kube_reflector *r, enum reflect_state next);
 enum reflect_state reflector_first(const struct kube_reflector *r); /* of a new set */
 void reflector_works(struct kube_reflector *r);
-void reflector_tell_trouble(struct kube_reflector *r, const struct err *why, int http);
+void reflector_report_trouble(struct kube_reflector *r, const struct err *why, int http);
 
 /* ---- reflector_answer.c ---- */
 void reflector_on_head(void *owner);

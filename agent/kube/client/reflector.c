@@ -44,7 +44,7 @@ void reflector_works(struct kube_reflector *r)
         r->o.on_trouble(NULL, 0, r->o.arg);
 }
 
-void reflector_tell_trouble(struct kube_reflector *r, const struct err *why, int http)
+void reflector_report_trouble(struct kube_reflector *r, const struct err *why, int http)
 {
     r->trouble = true;
     if (r->o.on_trouble != NULL)
@@ -121,7 +121,7 @@ static void reflector_ask(struct kube_reflector *r, struct buf *url)
         struct err e = { 0 };
 
         err_nomem(&e);
-        reflector_tell_trouble(r, &e, 0);
+        reflector_report_trouble(r, &e, 0);
         reflector_pause(r, reflector_first(r), 0);
         return;
     }

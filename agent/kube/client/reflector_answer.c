@@ -168,7 +168,7 @@ static void list_failed(struct kube_reflector *r, const struct err *why)
         reflector_go(r);
         return;
     }
-    reflector_tell_trouble(r, why, r->request.http);
+    reflector_report_trouble(r, why, r->request.http);
     reflector_pause(r, reflector_first(r), r->request.retry_after_ms);
 }
 
@@ -295,8 +295,8 @@ static void watch_ended(struct kube_reflector *r, const struct err *why)
     if (r->confirming || r->state == REFLECT_WATCH_LIST) {
         /* Before its initial events were complete: a list, as client-go does. */
         if (!r->confirming)
-            reflector_tell_trouble(r, r->stream_error.code != ERR_OK ? &r->stream_error : why,
-                                   r->request.http);
+            reflector_report_trouble(r, r->stream_error.code != ERR_OK ? &r->stream_error : why,
+                                     r->request.http);
         r->state = REFLECT_LIST;
         if (r->expired)
             r->consistent = true;
@@ -308,8 +308,8 @@ static void watch_ended(struct kube_reflector *r, const struct err *why)
     }
     if (r->expired || r->stream_error.code != ERR_OK || why->code == ERR_INTERNAL) {
         if (!r->expired)
-            reflector_tell_trouble(r, r->stream_error.code != ERR_OK ? &r->stream_error : why,
-                                   r->stream_http);
+            reflector_report_trouble(r, r->stream_error.code != ERR_OK ? &r->stream_error : why,
+                                     r->stream_http);
         reflector_pause(r, r->stream_http == 429 ? REFLECT_WATCH : reflector_first(r), 0);
         return;
     }
@@ -337,7 +337,7 @@ static void watch_failed(struct kube_reflector *r, const struct err *why)
         reflector_go(r);
         return;
     }
-    reflector_tell_trouble(r, why, http);
+    reflector_report_trouble(r, why, http);
     if (is_version_too_large(r->request.answer))
         r->consistent = true;
     reflector_pause(r, is_refused(r, why) ? r->state : reflector_first(r), r->request.retry_after_ms);

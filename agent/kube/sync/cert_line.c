@@ -53,7 +53,7 @@ static void cert_again(struct cert_line *l, const char *why, uint64_t least_ms)
 {
     cert_failed(l);
     l->wait_ms = l->wait_ms == 0 ? 2000 : l->wait_ms * 2 < 32000 ? l->wait_ms * 2 : 32000;
-    state_part_say(l->sync->state, cert_part_name(l), why);
+    state_part_report(l->sync->state, cert_part_name(l), why);
     sync_timer_start(l->sync, &l->timer, sync_jitter_ms(l->wait_ms > least_ms ? l->wait_ms : least_ms, 0.1),
                      cert_step, l);
 }
@@ -100,7 +100,7 @@ static void cert_issued(struct cert_line *l, const char *pem)
     cert_forget_request(l);
     l->wanted = false;
     l->wait_ms = 0;
-    state_part_say(l->sync->state, cert_part_name(l), NULL);
+    state_part_report(l->sync->state, cert_part_name(l), NULL);
     cert_step(l);
 }
 
@@ -116,8 +116,8 @@ static void cert_on_request(json_t *request, void *arg)
         return;
     switch (certs_judge(request, &pem, why, sizeof(why))) {
     case CERTS_PENDING:
-        state_part_say(l->sync->state, cert_part_name(l),
-                       "the certificate signing request waits for its approval");
+        state_part_report(l->sync->state, cert_part_name(l),
+                          "the certificate signing request waits for its approval");
         return;
     case CERTS_ISSUED:
         cert_issued(l, pem);
@@ -151,7 +151,7 @@ static void cert_on_trouble(const struct err *why, int http, void *arg)
 
     (void)http;
     if (why != NULL)
-        state_part_say(l->sync->state, cert_part_name(l), why->text);
+        state_part_report(l->sync->state, cert_part_name(l), why->text);
 }
 
 static void cert_watch(struct cert_line *l)

@@ -97,7 +97,7 @@ static void claim_again(struct claim_write *w, const struct sync_answer *a)
         sync_timer_start(w->part->sync, &w->timer, wait_ms, claim_read, w);
         return;
     }
-    state_part_say(w->part->sync->state, "claims", a->error->text);
+    state_part_report(w->part->sync->state, "claims", a->error->text);
     claim_free(w);
 }
 
@@ -114,7 +114,7 @@ static void claim_answered(void *owner, const struct sync_answer *a)
         if (!claim_patch(w, a->object))
             claim_free(w);
     } else {
-        state_part_say(w->part->sync->state, "claims", NULL);
+        state_part_report(w->part->sync->state, "claims", NULL);
         if (w->message == w->sent) {
             claim_free(w);
             return;

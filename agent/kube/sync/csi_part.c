@@ -68,7 +68,7 @@ static void refused_drop(struct csi_part *c, struct refused *r)
     HASH_DEL(c->refused, r);
     free(r);
     if (c->refused == NULL)
-        state_part_say(c->sync->state, "CSI drivers", NULL);
+        state_part_report(c->sync->state, "CSI drivers", NULL);
 }
 
 static void refused_all_drop(struct csi_part *c)
@@ -99,7 +99,7 @@ static void csi_refuse(struct csi_part *c, const char *driver, const char *why)
     r->wait_ms = backoff_next_ms(r->wait_ms, CSI_REFUSED_FIRST_MS, CSI_REFUSED_MAX_MS);
     r->until_ms = clock_boot_ms() + r->wait_ms;
     snprintf(text, sizeof(text), "driver %.100s: %.500s", driver, why);
-    state_part_say(c->sync->state, "CSI drivers", text);
+    state_part_report(c->sync->state, "CSI drivers", text);
 }
 
 static bool csi_is_put_off(const struct csi_part *c, const char *driver)
@@ -258,7 +258,7 @@ static void csi_create(struct csi_part *c)
 static void csi_done(struct csi_part *c, int step, json_t *object)
 {
     c->wait_ms = 0;
-    state_part_say(c->sync->state, "CSINode", NULL);
+    state_part_report(c->sync->state, "CSINode", NULL);
     if (step == CSI_NODE) {
         node_part_see(c->sync->node, object);
         return;
@@ -291,7 +291,7 @@ static void csi_failed(struct csi_part *c, int step, const struct sync_answer *a
     if (code == ERR_ABORTED || code == ERR_EXISTS || (step == CSI_PUT && code == ERR_NOT_FOUND))
         return;
     c->not_before_ms = clock_boot_ms() + sync_wait_ms(a, &c->wait_ms, 200, 60000);
-    state_part_say(c->sync->state, "CSINode", a->error->text);
+    state_part_report(c->sync->state, "CSINode", a->error->text);
 }
 
 static void csi_answered(void *owner, const struct sync_answer *a)

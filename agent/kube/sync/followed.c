@@ -106,7 +106,7 @@ static void followed_on_trouble(const struct err *why, int http, void *arg)
     struct followed *f = arg;
 
     if (f->kind->how == OBJECT_WHOLE)
-        state_part_say(f->part->sync->state, f->kind->kind, why != NULL ? why->text : NULL);
+        state_part_report(f->part->sync->state, f->kind->kind, why != NULL ? why->text : NULL);
     else if (why == NULL)
         free(take_ptr(&f->denied));
     else if (http == 404 && f->kind->how == OBJECT_CHOSEN && !f->prefixes_tried)

@@ -173,5 +173,5 @@ void state_part_count(struct state_part *t, const struct kube_request_spec *spec
 void state_part_send(struct state_part *t);    /* at once; a due message stays due */
 void state_part_changed(struct state_part *t); /* certs_part_state() has changed */
 /* The trouble of a part, for people; NULL: it has none. `part` is a constant. */
-void state_part_say(struct state_part *t, const char *part, const char *text);
+void state_part_report(struct state_part *t, const char *part, const char *text);
 #endif

@@ -100,7 +100,7 @@ static void lease_keep(struct lease_part *l, json_t *lease)
 static void lease_good(struct lease_part *l)
 {
     l->wait_ms = 0;
-    state_part_say(l->sync->state, "lease", NULL);
+    state_part_report(l->sync->state, "lease", NULL);
     lease_wait(l, sync_jitter_ms(lease_every_ms(l), 0.04));
 }
 
@@ -108,7 +108,7 @@ static void lease_failed(struct lease_part *l, const struct sync_answer *a)
 {
     uint64_t wait_ms = sync_wait_ms(a, &l->wait_ms, 200, 7000);
 
-    state_part_say(l->sync->state, "lease", a->error->text);
+    state_part_report(l->sync->state, "lease", a->error->text);
     lease_wait(l, wait_ms);
 }
 

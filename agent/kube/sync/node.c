@@ -93,13 +93,13 @@ static void node_good(struct node_part *n, bool reported)
         n->pace.last_ms = clock_boot_ms();
         n->pace.stretch_ms = n->changes ? (int64_t)((double)n->pace.report_ms * (sync_random() - 0.5)) : 0;
     }
-    state_part_say(n->sync->state, "node", NULL);
+    state_part_report(n->sync->state, "node", NULL);
 }
 
 static void node_failed(struct node_part *n, const struct sync_answer *a, uint64_t first_ms)
 {
     n->not_before_ms = clock_boot_ms() + sync_wait_ms(a, &n->wait_ms, first_ms, 7000);
-    state_part_say(n->sync->state, "node", a->error->text);
+    state_part_report(n->sync->state, "node", a->error->text);
 }
 
 static void node_answered(void *owner, const struct sync_answer *a)
@@ -245,8 +245,8 @@ static void node_on_gone(const char *namespace_, const char *name, const char *u
     json_decref(n->known);
     n->known = NULL;
     n->forwarded = 0;
-    state_part_say(n->sync->state, "node",
-                   "the Node was deleted: it is registered again when the agent starts anew");
+    state_part_report(n->sync->state, "node",
+                      "the Node was deleted: it is registered again when the agent starts anew");
     sync_send(n->sync,
               json_pack("{s:s, s:s, s:s, s:s}", "type", "gone", "kind", "Node", "name", name, "uid", uid));
 }
@@ -265,7 +265,7 @@ static void node_on_trouble(const struct err *why, int http, void *arg)
 
     (void)http;
     n->troubled = why != NULL;
-    state_part_say(n->sync->state, "watch of the node", why != NULL ? why->text : NULL);
+    state_part_report(n->sync->state, "watch of the node", why != NULL ? why->text : NULL);
     node_step(n);
 }
 
@@ -303,7 +303,7 @@ void node_part_start(struct node_part *n)
     n->pace.report_ms = (uint64_t)json_int(n->sync->config, "reportMs", NODE_REPORT_MS);
     snprintf(selector, sizeof(selector), "metadata.name=%s", n->sync->node_name);
     if (kube_reflector_open(&n->reflector, &o, &e) != ERR_OK)
-        state_part_say(n->sync->state, "watch of the node", e.text);
+        state_part_report(n->sync->state, "watch of the node", e.text);
     node_step(n);
 }
 

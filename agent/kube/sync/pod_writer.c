@@ -159,7 +159,7 @@ static void pods_accepted(struct pods_part *p, struct pod_entry *e, const json_t
     struct our_pod *o = our_pod_find(e, p->writing_uid);
 
     e->wait_ms = e->not_before_ms = 0;
-    state_part_say(p->sync->state, "pods", NULL);
+    state_part_report(p->sync->state, "pods", NULL);
     if (p->action == POD_DELETE)
         e->deleted = e->there && str_eq(e->uid, p->writing_uid); /* the watch may already have reported it */
     else
@@ -179,7 +179,7 @@ static void pods_refused(struct pods_part *p, struct pod_entry *e, const struct 
     e->not_before_ms = clock_boot_ms() + wait_ms;
     /* The pod is gone, or a different one; the watch reports it soon. */
     if (a->error->code != ERR_NOT_FOUND && a->error->code != ERR_ABORTED && a->error->code != ERR_EXISTS)
-        state_part_say(p->sync->state, "pods", a->error->text);
+        state_part_report(p->sync->state, "pods", a->error->text);
     if (p->action == POD_CREATE_MIRROR && a->error->code == ERR_PERMISSION)
         sync_send(p->sync, json_pack("{s:s, s:s, s:s, s:s, s:i, s:o}", "type", "denied", "kind", "Pod",
                                      "namespace", e->namespace_, "name", e->name, "code", a->http, "message",

@@ -110,7 +110,7 @@ static void pods_on_trouble(const struct err *why, int http, void *arg)
     struct pods_part *p = arg;
 
     (void)http;
-    state_part_say(p->sync->state, "watch of pods", why != NULL ? why->text : NULL);
+    state_part_report(p->sync->state, "watch of pods", why != NULL ? why->text : NULL);
 }
 
 /* ---- from the daemon ---- */
@@ -263,7 +263,7 @@ void pods_part_start(struct pods_part *p)
     p->started = true;
     snprintf(selector, sizeof(selector), "spec.nodeName=%s", p->sync->node_name);
     if (kube_reflector_open(&p->reflector, &o, &e) != ERR_OK)
-        state_part_say(p->sync->state, "watch of pods", e.text);
+        state_part_report(p->sync->state, "watch of pods", e.text);
 }
 
 void pods_part_anew(struct pods_part *p)

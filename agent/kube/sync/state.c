@@ -74,7 +74,7 @@ void state_part_changed(struct state_part *t)
     state_due(t, STATE_EVERY_MS);
 }
 
-void state_part_say(struct state_part *t, const char *part, const char *text)
+void state_part_report(struct state_part *t, const char *part, const char *text)
 {
     const json_t *before = json_object_get(t->parts, part);
     char now[CLOCK_RFC3339_SIZE];

@@ -9,7 +9,7 @@
 
 #define MESSAGE_MAX (64 * 1024)
 
-void act_tell(struct eviction *r, const struct ev_crossing *c)
+void act_report(struct eviction *r, const struct ev_crossing *c)
 {
     uint64_t *told_ms = &r->told_ms[c->threshold.signal], now = clock_boot_ms();
     buf_auto text = BUF_INIT(256);
@@ -135,7 +135,7 @@ void act_evict(struct eviction *r, struct ev_check *look)
     observe_quick(eviction_node(r->node)->observe, signals & (SIGNALS_MEMORY | SIGNALS_PID), &seen);
     ev_check_renew(look, &seen);
     for (; look->todo != EV_DO_NOTHING; ev_check_next(look)) {
-        act_tell(r, &look->crossing);
+        act_report(r, &look->crossing);
         if (look->todo == EV_DO_EVICT && act_on(r, look, &f))
             break;
     }

@@ -140,7 +140,7 @@ static void disks_decide(struct eviction *r)
         disks_rest(r);
         return;
     case EV_DO_RECLAIM:
-        act_tell(r, &r->disks_look.crossing);
+        act_report(r, &r->disks_look.crossing);
         r->disks = DISKS_RECLAIM;
         reclaim_start(r, r->disks_look.reclaim, &r->disks_look.crossing, on_reclaimed);
         return;

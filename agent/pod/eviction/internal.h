@@ -221,7 +221,7 @@ void releasing_reset(struct pod *p);
 /* The round requires evictions: for the first crossing about which something can be done. */
 void act_evict(struct eviction *r, struct ev_check *look);
 /* The node's event, at most once in EV_ROUND_MS. */
-void act_tell(struct eviction *r, const struct ev_crossing *c);
+void act_report(struct eviction *r, const struct ev_crossing *c);
 
 /* ---- reclaim.c: what no pod needs ---- */
 /* Bits of enum ev_reclaim. `done` on a later turn of the loop. */

@@ -89,7 +89,7 @@ void net_stats_read(struct net_stats *s, const struct pod *p)
             net_stats_add(s, p, &l.v[i]);
 }
 
-void net_stats_tell(const struct net_stats *s, size_t name, struct buf *out)
+void net_stats_write(const struct net_stats *s, size_t name, struct buf *out)
 {
     const struct counter *c = &counters[name];
 

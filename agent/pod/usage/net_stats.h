@@ -20,5 +20,5 @@ void net_stats_done(struct net_stats *s);
 /* Adds the interfaces of a pod with its own network, except lo. */
 void net_stats_read(struct net_stats *s, const struct pod *p);
 /* One of the NET_STATS_NAMES names. */
-void net_stats_tell(const struct net_stats *s, size_t name, struct buf *out);
+void net_stats_write(const struct net_stats *s, size_t name, struct buf *out);
 #endif

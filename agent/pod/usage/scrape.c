@@ -89,13 +89,13 @@ static void read_next(struct node *n, struct scrape *s)
 /* True: the page is complete. */
 static bool tell_next(struct node *n, struct scrape *s)
 {
-    if (s->state == SCRAPE_TELLS && usage_page_tell(s->page, &s->out))
+    if (s->state == SCRAPE_TELLS && usage_page_write(s->page, &s->out))
         return false;
     if (s->which == METRICS_RESOURCE)
         return true;
     s->state = SCRAPE_TELLS_NET;
     if (s->next < NET_STATS_NAMES) {
-        net_stats_tell(&s->net, s->next++, &s->out);
+        net_stats_write(&s->net, s->next++, &s->out);
         return false;
     }
     if (s->which == METRICS_ALL) {

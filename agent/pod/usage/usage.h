@@ -78,7 +78,7 @@ struct usage_page *usage_page_new(struct node *n, bool resource);
 /* NULL: everything except the pods; call that first */
 void usage_page_read(struct usage_page *page, struct pod *p);
 /* Writes the next of its names. False: there was none. */
-bool usage_page_tell(struct usage_page *page, struct buf *out);
+bool usage_page_write(struct usage_page *page, struct buf *out);
 void usage_page_free(struct usage_page *page); /* NULL is fine */
 
 /* ---- usage_node.c: the machine, from /proc ---- */

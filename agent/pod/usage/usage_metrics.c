@@ -385,7 +385,7 @@ static bool put_resources(const struct usage_page *page, size_t i, struct buf *o
     return i < ARRAY_LEN(resources) + 2;
 }
 
-bool usage_page_tell(struct usage_page *page, struct buf *out)
+bool usage_page_write(struct usage_page *page, struct buf *out)
 {
     size_t i = page->told++;
 

@@ -93,7 +93,7 @@ static void world_turn(void)
 
 void api_changed(struct kube_api *a)
 {
-    api_watch_tell(a);
+    api_watch_notify(a);
 }
 
 /* ---- what tests do ---- */
