@@ -159,8 +159,8 @@ static int apply_one(const struct apply *a, const struct cli_file *f, const stru
         what = "configured";
     code = strcmp(what, "unchanged") == 0 ? EXIT_OK : write_object(a, path, o, made, there, &st);
     if (code == EXIT_OK)
-        cli_say(a->cli, "%s/%s %s in %s%s\n", kind, api_object_meta(o)->name, what, path,
-                a->dry ? " (dry run)" : "");
+        cli_print(a->cli, "%s/%s %s in %s%s\n", kind, api_object_meta(o)->name, what, path,
+                  a->dry ? " (dry run)" : "");
     explicit_bzero(made, strlen(made));
     return code;
 }
@@ -211,8 +211,8 @@ static int apply_whole(const struct apply *a, const struct cli_file *f, const js
         char kind[HOME_KIND_SIZE];
 
         home_kind(&f->objects.v[i], kind);
-        cli_say(a->cli, "%s/%s %s in %s%s\n", kind, api_object_meta(&f->objects.v[i])->name, what, path,
-                a->dry ? " (dry run)" : "");
+        cli_print(a->cli, "%s/%s %s in %s%s\n", kind, api_object_meta(&f->objects.v[i])->name, what, path,
+                  a->dry ? " (dry run)" : "");
     }
     return EXIT_OK;
 }

@@ -37,7 +37,7 @@ bool wait_goal_is_met(const struct wait_goal *g, const json_t *pod); /* never fo
 /* The pod has ended, so it will not meet it any more. */
 bool wait_goal_is_lost(const struct wait_goal *g, const json_t *pod);
 /* Prints that error; returns its exit code. */
-int wait_goal_say_lost(struct cli *cli, const struct wait_goal *g, const char *name, const json_t *pod);
+int wait_goal_print_lost(struct cli *cli, const struct wait_goal *g, const char *name, const json_t *pod);
 
 /* ---- wait.c ---- */
 /* "30s"; negative: a week. EXIT_OK, or an error was printed. */

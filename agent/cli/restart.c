@@ -38,7 +38,7 @@ static json_t *ask(struct cli *cli, const struct restart *o, const char *name, i
     }
     answer = cli_call(cli, "POST", url.p, ret_code);
     if (answer != NULL)
-        cli_say(cli, "pod/%s restarting\n", name);
+        cli_print(cli, "pod/%s restarting\n", name);
     else if (*ret_code == EXIT_NOT_FOUND)
         cli_hint_pod(cli, o->namespace_, name);
     return answer;
@@ -70,7 +70,7 @@ static int ask_and_wait(struct cli *cli, const struct restart *o, const char *na
         return cli_error(cli, "the daemon does not say which containers end: it is older than this program");
     code = wait_for_pod(cli, &goal, o->namespace_, name, cli_text(before, "metadata.uid"), until_ms);
     if (code == EXIT_OK)
-        cli_say(cli, "pod/%s restarted\n", name);
+        cli_print(cli, "pod/%s restarted\n", name);
     return code;
 }
 

@@ -61,8 +61,8 @@ static void check_duplicates(struct seen *s, const char *file, const struct api_
 static void print_ignored(struct cli *cli, const char *name, const struct api_object *o)
 {
     for (size_t i = 0; o->kind == API_KIND_POD && i < o->pod->ignored.n; i++)
-        cli_say(cli, "%s: note: Pod %s/%s: %s\n", name, o->pod->meta.namespace, o->pod->meta.name,
-                o->pod->ignored.v[i]);
+        cli_print(cli, "%s: note: Pod %s/%s: %s\n", name, o->pod->meta.namespace, o->pod->meta.name,
+                  o->pod->ignored.v[i]);
 }
 
 /* {"file", "ok", "objects", "problems": [see api_problem_json()], "notes": [...]} */
@@ -89,7 +89,7 @@ static void print_file(struct cli *cli, const char *name, bool ok, const struct 
 {
     cli_files_print(cli, problems);
     if (ok)
-        cli_say(cli, "%s: %zu object%s, no problems\n", name, objects->n, objects->n == 1 ? "" : "s");
+        cli_print(cli, "%s: %zu object%s, no problems\n", name, objects->n, objects->n == 1 ? "" : "s");
     for (size_t i = 0; ok && i < objects->n; i++)
         print_ignored(cli, name, &objects->v[i]);
 }

@@ -43,9 +43,9 @@ static int version_run(struct cli *cli, const struct cli_command *command, int a
                          "compiler", __VERSION__, "serverVersion", server);
         code = cli_print_value(cli, both, v.format);
     } else {
-        cli_say(cli, "Client Version: v" CORACLE_VERSION "\n");
+        cli_print(cli, "Client Version: v" CORACLE_VERSION "\n");
         if (server != NULL)
-            cli_say(cli, "Server Version: %s\n", cli_text(server, "gitVersion"));
+            cli_print(cli, "Server Version: %s\n", cli_text(server, "gitVersion"));
     }
     if (e.code != ERR_OK) {
         cli_flush(cli);

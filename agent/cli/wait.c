@@ -101,7 +101,7 @@ int wait_for_pod(struct cli *cli, const struct wait_goal *g, const char *namespa
     else if (e.code != ERR_OK)
         code = cli_failed(cli, &e);
     else if (o.lost)
-        code = wait_goal_say_lost(cli, g, name, o.pod);
+        code = wait_goal_print_lost(cli, g, name, o.pod);
     else if (!o.met && !o.gone)
         code = cli_server_error(cli, &r);
     else if (!o.met)
@@ -125,7 +125,7 @@ static int wait_for_named_pod(struct cli *cli, const struct wait *w, const char 
     }
     if (pod == NULL ? w->goal.kind == WAIT_CREATE : !wait_goal_is_met(&w->goal, pod))
         code = pod != NULL && wait_goal_is_lost(&w->goal, pod)
-                   ? wait_goal_say_lost(cli, &w->goal, name, pod)
+                   ? wait_goal_print_lost(cli, &w->goal, name, pod)
                    : wait_for_pod(cli, &w->goal, w->namespace_, name, cli_text(pod, "metadata.uid"),
                                   w->until_ms);
     return code;
@@ -183,7 +183,7 @@ static int wait_for_one(struct cli *cli, const struct wait *w, const struct cli_
 
     cli_full_name(t->kind, t->name, name);
     if (code == EXIT_OK)
-        cli_say(cli, "%s condition met\n", name);
+        cli_print(cli, "%s condition met\n", name);
     return code;
 }
 

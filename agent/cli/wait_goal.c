@@ -165,7 +165,7 @@ bool wait_goal_is_lost(const struct wait_goal *g, const json_t *pod)
     return g->kind == WAIT_JSONPATH && g->value[0] != '\0' && strstr(g->subject, ".status.phase") != NULL;
 }
 
-int wait_goal_say_lost(struct cli *cli, const struct wait_goal *g, const char *name, const json_t *pod)
+int wait_goal_print_lost(struct cli *cli, const struct wait_goal *g, const char *name, const json_t *pod)
 {
     const char *reason = cli_text(pod, "status.reason"), *message = cli_text(pod, "status.message");
 

@@ -32,10 +32,10 @@ static int delete_one(struct cli *cli, const struct delete_options *o, const str
     snprintf(ret_uid, 64, "%s", cli_text(last, "metadata.uid"));
     cli_full_name(t->kind, t->name, name);
     if (o->format != NULL)
-        cli_say(cli, "%s\n", name);
+        cli_print(cli, "%s\n", name);
     else
-        cli_say(cli, "%.*s \"%s\" %sdeleted%s%s%s\n", (int)strcspn(name, "/"), name, t->name,
-                o->force ? "force " : "", file[0] != '\0' ? " from " : "", file, o->note);
+        cli_print(cli, "%.*s \"%s\" %sdeleted%s%s%s\n", (int)strcspn(name, "/"), name, t->name,
+                  o->force ? "force " : "", file[0] != '\0' ? " from " : "", file, o->note);
     return EXIT_OK;
 }
 
@@ -162,7 +162,7 @@ static int cli_delete_run(struct cli *cli, const struct cli_command *command, in
     if (o.force && !o.dry)
         cli_note(cli, "Warning: pods are killed at once: what they have not saved is lost\n");
     if (targets.n == 0)
-        cli_say(cli, "No resources found\n");
+        cli_print(cli, "No resources found\n");
     else
         code = o.file ? delete_files(cli, command, &o, &targets) : delete_all(cli, &o, &targets);
     cli_targets_done(&targets);

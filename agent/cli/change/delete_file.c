@@ -90,7 +90,7 @@ static int remove_file(struct removal *r)
     if (unlink(r->path) != 0)
         return err_sys(&e, errno, "remove %s", r->path) == ERR_PERMISSION ? cli_failed(r->cli, &e)
                                                                           : cli_error(r->cli, "%s", e.text);
-    cli_say(r->cli, "%s removed\n", r->path);
+    cli_print(r->cli, "%s removed\n", r->path);
     cli_flush(r->cli);
     r->removed = true;
     return EXIT_OK;
@@ -178,6 +178,6 @@ int delete_pod_file(struct cli *cli, const char *namespace_, const char *name, b
     code = remove_and_wait(&removal);
     if (code != EXIT_OK)
         return code;
-    cli_say(cli, "pod \"%s\" %s\n", name, wait ? "deleted" : "will be deleted");
+    cli_print(cli, "pod \"%s\" %s\n", name, wait ? "deleted" : "will be deleted");
     return EXIT_OK;
 }

@@ -278,8 +278,8 @@ static int take_text(struct edit *x, const char *text, size_t n, struct buf *rea
         code = x->home != NULL ? save_file(x, text, n, reasons) : save_object(x, reasons);
     *ret_again = reasons->n > 0;
     if (!*ret_again && code == EXIT_OK)
-        cli_say(x->cli, "%s edited%s%s%s\n", x->name, x->home != NULL ? " in " : "",
-                x->home != NULL ? x->home : "", x->note);
+        cli_print(x->cli, "%s edited%s%s%s\n", x->name, x->home != NULL ? " in " : "",
+                  x->home != NULL ? x->home : "", x->note);
     return code;
 }
 

@@ -81,7 +81,7 @@ static int make_patch(struct cli *cli, const struct change *c, const json_t *liv
         const char *old = json_string_value(json_object_get(now, key));
 
         if (json_is_null(value) && old == NULL)
-            cli_say(cli, "%s \"%s\" not found.\n", o->one, key);
+            cli_print(cli, "%s \"%s\" not found.\n", o->one, key);
         if (json_is_string(value) && old != NULL && strcmp(old, json_string_value(value)) != 0 &&
             !o->overwrite)
             return cli_error(cli, "'%s' already has a value (%s), and --overwrite is false", key, old);
@@ -107,9 +107,9 @@ static int label_one(struct cli *cli, struct label *o, const struct cli_target *
         return code;
     cli_full_name(t->kind, t->name, name);
     if (strcmp(o->one, "annotation") == 0)
-        cli_say(cli, "%s %s%s\n", name, o->done, o->note);
+        cli_print(cli, "%s %s%s\n", name, o->done, o->note);
     else
-        cli_say(cli, "%s %s%s%s\n", name, same ? "not " : o->adds ? "" : "un", o->done, o->note);
+        cli_print(cli, "%s %s%s%s\n", name, same ? "not " : o->adds ? "" : "un", o->done, o->note);
     return EXIT_OK;
 }
 
@@ -125,9 +125,9 @@ static int list_one(struct cli *cli, const struct label *o, const struct cli_tar
         return code;
     cli_full_name(t->kind, t->name, name);
     if (many)
-        cli_say(cli, "Listing %ss for %s:\n", o->one, name);
+        cli_print(cli, "Listing %ss for %s:\n", o->one, name);
     json_object_foreach (json_object_get(json_object_get(object, "metadata"), o->map), key, value)
-        cli_say(cli, "%s%s=%s\n", many ? " " : "", key, json_string_value(value));
+        cli_print(cli, "%s%s=%s\n", many ? " " : "", key, json_string_value(value));
     return EXIT_OK;
 }
 

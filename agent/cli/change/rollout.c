@@ -63,7 +63,7 @@ static int rollout_change(struct cli *cli, struct rollout *o, const struct cli_t
 
     cli_full_name(t->kind, t->name, name);
     if (code == EXIT_OK)
-        cli_say(cli, "%s %s%s\n", name, o->verb->done, o->note);
+        cli_print(cli, "%s %s%s\n", name, o->verb->done, o->note);
     return code;
 }
 
@@ -85,7 +85,7 @@ static int rollout_status(struct cli *cli, struct rollout *o, const struct cli_t
         if (state == ROLLOUT_FAILED)
             return cli_error(cli, "%s", text.p);
         if (last.n == 0 || strcmp(last.p, text.p) != 0) {
-            cli_say(cli, "%s\n", text.p);
+            cli_print(cli, "%s\n", text.p);
             if (!cli_flush(cli))
                 return EXIT_OK;
             buf_reset(&last);

@@ -87,7 +87,7 @@ static int show_one(struct cli *cli, const struct cli_target *t, const struct re
     if (template_ == NULL)
         return cli_error(cli, "unable to find the specified revision");
     cli_full_name(t->kind, t->name, name);
-    cli_say(cli, "%s with revision #%lld\n", name, (long long)number);
+    cli_print(cli, "%s with revision #%lld\n", name, (long long)number);
     return cli_print_value(cli, template_, "yaml");
 }
 
@@ -104,13 +104,13 @@ int rollout_history(struct cli *cli, const struct cli_target *t, int64_t number)
         code = show_one(cli, t, &r, number);
     } else {
         cli_full_name(t->kind, t->name, name);
-        cli_say(cli, "%s\n", name);
-        cli_say(cli, "%-8s  %s\n", "REVISION", "CHANGE-CAUSE");
+        cli_print(cli, "%s\n", name);
+        cli_print(cli, "%-8s  %s\n", "REVISION", "CHANGE-CAUSE");
         for (size_t i = 0; i < r.n; i++) {
             const char *cause = json_string_value(
                 json_object_get(cli_at(r.v[i], "metadata.annotations"), "kubernetes.io/change-cause"));
 
-            cli_say(cli, "%-8lld  %s\n", (long long)number_of(r.v[i]), cause != NULL ? cause : "<none>");
+            cli_print(cli, "%-8lld  %s\n", (long long)number_of(r.v[i]), cause != NULL ? cause : "<none>");
         }
     }
     revisions_done(&r);
@@ -190,9 +190,9 @@ int rollout_undo(struct cli *cli, const struct cli_target *t, int64_t to, bool d
 
     cli_full_name(t->kind, t->name, name);
     if (code == EXIT_OK && u.same)
-        cli_say(cli, "%s skipped rollback (current template already matches revision %lld)\n", name,
-                (long long)to);
+        cli_print(cli, "%s skipped rollback (current template already matches revision %lld)\n", name,
+                  (long long)to);
     else if (code == EXIT_OK)
-        cli_say(cli, "%s rolled back%s\n", name, note);
+        cli_print(cli, "%s rolled back%s\n", name, note);
     return code;
 }

@@ -66,7 +66,7 @@ static int scale_one(struct cli *cli, const struct scale *o, const struct cli_ta
         code = await(cli, o, t);
     cli_full_name(t->kind, t->name, name);
     if (code == EXIT_OK)
-        cli_say(cli, "%s scaled%s\n", name, o->note);
+        cli_print(cli, "%s scaled%s\n", name, o->note);
     return code;
 }
 

@@ -95,7 +95,7 @@ static int set_one(struct cli *cli, const struct set *o, const struct cli_target
     code = change_object(cli, &c, &same, NULL);
     cli_full_name(t->kind, t->name, name);
     if (code == EXIT_OK && !same) /* kubectl prints nothing otherwise */
-        cli_say(cli, "%s image updated%s\n", name, o->note);
+        cli_print(cli, "%s image updated%s\n", name, o->note);
     return code;
 }
 

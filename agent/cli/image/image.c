@@ -69,7 +69,7 @@ static int image_remove_one(struct cli *cli, const char *name)
     else if (r.code != 200)
         code = cli_server_error(cli, &r);
     else
-        cli_say(cli, "image \"%s\" deleted\n", name);
+        cli_print(cli, "image \"%s\" deleted\n", name);
     buf_done(&r.body);
     return code;
 }

@@ -132,7 +132,7 @@ static void say_names(struct view *v)
         fprintf(v->cli->err, "done: %s in %.1f s\n", size, (double)ms / 1000);
     }
     json_array_foreach (cli_at(v->answer, "names"), i, one)
-        cli_say(v->cli, "image/%s imported\n", json_string_value(one));
+        cli_print(v->cli, "image/%s imported\n", json_string_value(one));
 }
 
 /* A failure in the last line looks like a failure as the whole answer. */

@@ -53,18 +53,18 @@ static int print_verified(struct cli *cli, const json_t *answer)
         const json_t *problems = cli_at(image, "problems"), *unknown = cli_at(image, "unknown");
 
         if (json_array_size(problems) + json_array_size(unknown) == 0) {
-            cli_say(cli, "image/%s ok\n", image_care_name_of(image));
+            cli_print(cli, "image/%s ok\n", image_care_name_of(image));
             continue;
         }
         code = EXIT_ERROR;
         json_array_foreach (problems, k, text)
-            cli_say(cli, "image/%s damaged: %s\n", image_care_name_of(image), json_string_value(text));
+            cli_print(cli, "image/%s damaged: %s\n", image_care_name_of(image), json_string_value(text));
         json_array_foreach (unknown, k, text)
-            cli_say(cli, "image/%s unknown: %s\n", image_care_name_of(image), json_string_value(text));
+            cli_print(cli, "image/%s unknown: %s\n", image_care_name_of(image), json_string_value(text));
     }
     json_array_foreach (cli_at(answer, "orphans"), i, text) {
         code = EXIT_ERROR;
-        cli_say(cli, "%s does not belong to an image\n", json_string_value(text));
+        cli_print(cli, "%s does not belong to an image\n", json_string_value(text));
     }
     return code;
 }
@@ -95,9 +95,9 @@ static int image_care_prune(struct cli *cli, bool all)
     if (answer == NULL)
         return code;
     json_array_foreach (cli_at(answer, "items"), i, image)
-        cli_say(cli, "image %s deleted\n", cli_text(image, "id"));
+        cli_print(cli, "image %s deleted\n", cli_text(image, "id"));
     cli_size((uint64_t)cli_number(answer, "bytes"), size);
-    cli_say(cli, "Total reclaimed space: %s\n", size);
+    cli_print(cli, "Total reclaimed space: %s\n", size);
     return EXIT_OK;
 }
 
@@ -111,7 +111,7 @@ static int image_care_pin(struct cli *cli, const char *verb, int argc, char **ar
 
         cli_keep_first(&code, its);
         if (answer != NULL)
-            cli_say(cli, "image \"%s\" %sned\n", argv[i], verb);
+            cli_print(cli, "image \"%s\" %sned\n", argv[i], verb);
     }
     return code;
 }
@@ -170,7 +170,7 @@ static int image_care_export_image(struct cli *cli, const char *name, const char
         unlink(path);
         return code;
     }
-    cli_say(cli, "image \"%s\" exported\n", name);
+    cli_print(cli, "image \"%s\" exported\n", name);
     return EXIT_OK;
 }
 

@@ -313,7 +313,7 @@ static int login_as(struct cli *cli, const struct cli_image_login *o, struct aut
     if (code == EXIT_OK)
         code = merge(cli, f, entries);
     if (code == EXIT_OK)
-        cli_say(cli, "Login to %s succeeded; the node's pulls use it (%s)\n", registry, f->path);
+        cli_print(cli, "Login to %s succeeded; the node's pulls use it (%s)\n", registry, f->path);
     return code;
 }
 
@@ -359,7 +359,7 @@ int cli_image_logout(struct cli *cli, const struct cli_image_login *o, const cha
     if (code == EXIT_OK)
         code = auth_file_write(cli, &f);
     if (code == EXIT_OK)
-        cli_say(cli, "Removed the login to %s from %s\n", registry, f.path);
+        cli_print(cli, "Removed the login to %s from %s\n", registry, f.path);
     auth_file_done(&f);
     return code;
 }

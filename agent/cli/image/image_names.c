@@ -20,7 +20,7 @@ int cli_image_tag(struct cli *cli, const char *reference, int n, char **names)
         percent_add(&more, names[i]);
         json_decref(cli_image_ask(cli, "tag", reference, more.p, &its));
         if (its == EXIT_OK)
-            cli_say(cli, "image \"%s\" tagged \"%s\"\n", reference, names[i]);
+            cli_print(cli, "image \"%s\" tagged \"%s\"\n", reference, names[i]);
         cli_keep_first(&code, its);
     }
     return code;

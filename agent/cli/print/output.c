@@ -49,7 +49,7 @@ static void output_add_line(struct buf *b, const char *fmt, va_list ap)
     }
 }
 
-void cli_say(struct cli *cli, const char *fmt, ...)
+void cli_print(struct cli *cli, const char *fmt, ...)
 {
     buf_auto line = BUF_INIT(SIZE_MAX - 1);
     va_list ap;

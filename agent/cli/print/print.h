@@ -41,7 +41,7 @@ struct cli {
 bool cli_write(struct cli *cli, const char *data, size_t n);
 bool cli_flush(struct cli *cli);
 /* Prints one line: fmt ends with the only line break. Its arguments may come from outside. */
-void cli_say(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void cli_print(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void cli_note(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3); /* the same on standard error */
 /* Prints a value as "json", "yaml", "jsonpath=..." or "go-template=..."; returns the exit code. */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);

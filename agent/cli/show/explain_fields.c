@@ -167,7 +167,7 @@ int cli_explain_fields(struct cli *cli, const char *path)
     cli_show_described(cli, &shown);
     if (p.schema == NULL)
         return EXIT_OK;
-    cli_say(cli, "\n");
+    cli_print(cli, "\n");
     print_fields(cli, p.schema, p.support);
     return EXIT_OK;
 }

@@ -57,9 +57,9 @@ int get_print_objects(const struct get *g, const char *kind, const json_t *items
 
     if (get_is_format(g, "name")) {
         json_array_foreach (items, i, item)
-            cli_say(g->cli, "%s/%s\n", kind,
-                    cli_text(item, "metadata.name")[0] != '\0' ? cli_text(item, "metadata.name")
-                                                               : cli_text(item, "name"));
+            cli_print(g->cli, "%s/%s\n", kind,
+                      cli_text(item, "metadata.name")[0] != '\0' ? cli_text(item, "metadata.name")
+                                                                 : cli_text(item, "name"));
         return EXIT_OK;
     }
     if (g->all_items != NULL) { /* of several kinds: printed at the end */

@@ -117,7 +117,7 @@ static void print_device_names(const struct get *g, const json_t *devices)
     size_t i;
 
     json_array_foreach (devices, i, device)
-        cli_say(g->cli, "%s/%s\n", cli_text(device, "resource"), cli_text(device, "id"));
+        cli_print(g->cli, "%s/%s\n", cli_text(device, "resource"), cli_text(device, "id"));
 }
 
 int get_devices(struct get *g)

@@ -84,7 +84,7 @@ int get_evictions(struct get *g)
         return code;
     if (get_is_format(g, "name")) {
         json_array_foreach (items, i, d)
-            cli_say(g->cli, "eviction/%lld\n", (long long)cli_number(d, "number"));
+            cli_print(g->cli, "eviction/%lld\n", (long long)cli_number(d, "number"));
         return EXIT_OK;
     }
     if (!get_is_table(g))

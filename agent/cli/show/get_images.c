@@ -33,7 +33,7 @@ static void print_names(struct cli *cli, const json_t *images)
 
     json_array_foreach (images, i, image) {
         json_array_foreach (cli_at(image, "names"), k, name)
-            cli_say(cli, "image/%s\n", json_string_value(name));
+            cli_print(cli, "image/%s\n", json_string_value(name));
     }
 }
 

@@ -112,7 +112,7 @@ void get_label_cells(const struct get *g, struct cli_table *t, const json_t *o)
 void get_table_print(struct get *g, struct cli_table *t)
 {
     if (g->many && g->shown)
-        cli_say(g->cli, "\n");
+        cli_print(g->cli, "\n");
     g->shown = true;
     cli_table_print(t, g->cli);
 }

@@ -86,8 +86,8 @@ static bool add_listener(struct forward *f, const char *address, uint16_t *local
     if (fd < 0)
         return false;
     f->v[f->n++] = (struct listener){ fd, *local, remote };
-    cli_say(f->cli, "Forwarding from %s%s%s:%u -> %u\n", v6 ? "[" : "", address, v6 ? "]" : "", *local,
-            remote);
+    cli_print(f->cli, "Forwarding from %s%s%s:%u -> %u\n", v6 ? "[" : "", address, v6 ? "]" : "", *local,
+              remote);
     return true;
 }
 
@@ -195,7 +195,7 @@ static bool take_connection(const struct forward *f, const struct listener *l)
 
     if (fd < 0)
         return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
-    cli_say(f->cli, "Handling connection for %u\n", l->local);
+    cli_print(f->cli, "Handling connection for %u\n", l->local);
     cli_flush(f->cli);
     pid = start_child(f);
     if (pid == 0) {
