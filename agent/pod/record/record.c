@@ -8,7 +8,7 @@
  *
  * Written by atomic rename whenever something of it changed, then synced (record_sync.c).  A damaged one, or
  * one of a newer version than this program knows, is set aside and reported; where the power was cut while it
- * was on its way to the disk, <uid>.json.synced takes its place.  Without that its remains are left-overs of
+ * was on its way to the disk, <uid>.json.synced takes its place.  Without that its remains are leftovers of
  * nobody, which node_sources_ready() clears away.  No Secret ever stands in it: environments are not kept.
  *
  * Moments of waits are written by the boot clock ("...Boot").  After a reboot they are converted

@@ -298,7 +298,7 @@ static void on_strays(struct op *op, const struct err *result)
 
     part->heal.adopted += part->heal.strays.n_adopted;
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("cannot look for left-overs of lost network attachments", F_ERR(result));
+        log_warn("cannot look for leftovers of lost network attachments", F_ERR(result));
     if (part->heal.strays.n_adopted > 0 && !n->closing)
         sweep_network(n);
 }
@@ -458,7 +458,7 @@ void net_heal_explain(const struct node *n, json_t *steps)
         k += snprintf(text + k, sizeof(text) - (size_t)k, "; addresses: %.200s", h->leases_error);
     if (h->adopted > 0)
         k += snprintf(text + k, sizeof(text) - (size_t)k,
-                      "; %zu attachments were found only by their left-overs", h->adopted);
+                      "; %zu attachments were found only by their leftovers", h->adopted);
     if (h->strays.links[0] != '\0')
         snprintf(text + k, sizeof(text) - (size_t)k, "; left alone, of no attachment of this agent: %s",
                  h->strays.links);
