@@ -47,7 +47,7 @@ struct api_write {
 enum err_code api_write(const struct api_write *w, const json_t *live, const json_t *body, json_t *warnings,
                         json_t **ret, bool *ret_same, json_t **ret_status, struct err *e) MUST_CHECK;
 
-/* ---- decode.c, defaults.c, update_rules.c: parts of it ---- */
+/* ---- decode.c, defaults.c, update_rules.c and others: parts of it ---- */
 
 /*
  * Converts the object to the form that Go's decoder and encoder produce: unknown fields are removed and added
