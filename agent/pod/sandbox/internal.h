@@ -94,4 +94,8 @@ void sandbox_set_net(struct pod *p, enum net_state s); /* the only way to change
 /* runtime_class.c: sets the handler. ERR_UNAVAILABLE: not known yet; others are reported and tried again. */
 enum err_code sandbox_choose_runtime(struct pod *p, struct err *e) MUST_CHECK;
 void sandbox_set_pidns(struct pod *p, enum pidns_state s);
+
+/* ---- sandbox.c ---- */
+bool sandbox_has_netns(const struct pod *p); /* it should have one of its own */
+enum err_code sandbox_write_files(struct pod *p, struct err *e) MUST_CHECK; /* hosts and resolv.conf */
 #endif

@@ -76,7 +76,7 @@ bool sandbox_pinned(const struct pod *p)
     return box->net >= NET_PINNED && box->net <= NET_READY;
 }
 
-static bool wants_netns(const struct pod *p)
+bool sandbox_has_netns(const struct pod *p)
 {
     return !p->api->spec.host_network;
 }
@@ -101,7 +101,7 @@ static void sandbox_failed(struct pod *p, const struct err *e, const char *what)
 
 /* ---- files ---- */
 
-static enum err_code write_files(struct pod *p, struct err *e)
+enum err_code sandbox_write_files(struct pod *p, struct err *e)
 {
     struct sandbox *box = sandbox_of(p);
     const char *ips[CNI_IPS_MAX];
@@ -157,9 +157,9 @@ static enum err_code describe_namespaces(struct pod *p, struct err *e)
     }
     *s = (struct netns_spec){
         .dir = box->netns_dir,
-        .net = wants_netns(p),
+        .net = sandbox_has_netns(p),
         .ipc = !spec->host_ipc,
-        .uts = wants_netns(p),
+        .uts = sandbox_has_netns(p),
         .hostname = str_pack(&text, files_hostname(p)),
         .first_id = userns_wanted(p) ? box->first_id : 0,
         .n_ids = USERNS_IDS,
@@ -238,7 +238,7 @@ static void create_namespaces(struct pod *p)
         sandbox_failed(p, &e, "cannot write a pod's files");
         return;
     }
-    if (!wants_netns(p) && spec->host_ipc) {
+    if (!sandbox_has_netns(p) && spec->host_ipc) {
         sandbox_set_net(p, NET_PINNED);
         return;
     }
@@ -304,7 +304,7 @@ static void on_added(struct op *op, const struct err *result)
         note_times(box);
         if (box->net_result.n_ips == 0)
             err_set(&e, ERR_INTERNAL, "the network plugin did not assign an IP address");
-        else if (write_files(p, &e) == ERR_OK)
+        else if (sandbox_write_files(p, &e) == ERR_OK)
             box->files_written = true;
     }
     if (e.code == ERR_OK) {
@@ -331,8 +331,8 @@ static void sandbox_add_network(struct pod *p)
     const char *why = NULL;
     struct err e = { 0 };
 
-    if (!wants_netns(p)) {
-        if (write_files(p, &e) != ERR_OK) {
+    if (!sandbox_has_netns(p)) {
+        if (sandbox_write_files(p, &e) != ERR_OK) {
             sandbox_failed(p, &e, "cannot write a pod's files");
             return;
         }
@@ -397,7 +397,7 @@ static void set_interface_sysctls(struct pod *p)
         pod_wake_at(p, box->net_retry_at, "interface sysctls are tried again");
         return;
     }
-    if (!wants_netns(p) || !netns_has_interface_sysctls(box->netns_spec)) {
+    if (!sandbox_has_netns(p) || !netns_has_interface_sysctls(box->netns_spec)) {
         free(take_ptr(&box->netns_spec));
         box->net_sysctls_set = true;
         return;
@@ -423,7 +423,7 @@ void sandbox_step(struct pod *p)
     }
     if (box->net == NET_READY && !box->files_written) { /* adopted, and the disk was full */
         struct err e = { 0 };
-        box->files_written = write_files(p, &e) == ERR_OK;
+        box->files_written = sandbox_write_files(p, &e) == ERR_OK;
         if (!box->files_written)
             pod_wake_at(p, clock_boot_in_ms(FILES_RETRY_MS), "hosts file is tried again");
     }
@@ -494,7 +494,7 @@ bool sandbox_teardown_step(struct pod *p)
         pod_wake_at(p, box->net_retry_at, "sandbox removal is tried again");
         return false;
     }
-    if (wants_netns(p) && !box->net_detached && p->sandbox_id[0] != '\0') {
+    if (sandbox_has_netns(p) && !box->net_detached && p->sandbox_id[0] != '\0') {
         struct presence pinned = netns_look_pinned(box->netns_dir, "net", &e);
         if (presence_is_unknown(pinned)) {
             pod_look_again(p, &e);
@@ -523,81 +523,7 @@ bool sandbox_teardown_step(struct pod *p)
     return true;
 }
 
-/* ---- after a restart of the agent ---- */
-
-/* Everything it should have; a pod that only uses the host's needs no pin. */
-static struct presence look_pinned(const struct pod *p, struct err *e)
-{
-    const struct sandbox *box = sandbox_of(p);
-    const struct {
-        const char *which;
-        bool wanted;
-    } pins[] = {
-        { "net", wants_netns(p) },
-        { "uts", wants_netns(p) },
-        { "ipc", !p->api->spec.host_ipc },
-        { "user", userns_wanted(p) },
-    };
-
-    if (userns_wanted(p) && box->first_id == 0)
-        return presence_absent();
-    for (size_t i = 0; i < ARRAY_LEN(pins); i++) {
-        struct presence found =
-            pins[i].wanted ? netns_look_pinned(box->netns_dir, pins[i].which, e) : presence_present();
-        if (presence_is_unknown(found) || presence_is_absent(found))
-            return found;
-    }
-    return presence_present();
-}
-
-static struct presence look_attached(struct pod *p, struct err *e)
-{
-    struct sandbox *box = sandbox_of(p);
-
-    if (!wants_netns(p))
-        return presence_present();
-    if (box->net_undo)
-        return presence_absent();
-    return cni_cached_result(p->node->o.cni, p->sandbox_id, POD_IFNAME, &box->net_result, e);
-}
-
-enum err_code sandbox_recover(struct pod *p, struct err *ret)
-{
-    struct sandbox *box = sandbox_of(p);
-    struct presence pinned, attached;
-    struct err e = { 0 };
-
-    if (p->sandbox_id[0] == '\0')
-        return ERR_OK;
-    pinned = p->rebooted ? presence_absent() : look_pinned(p, ret);
-    if (presence_is_unknown(pinned))
-        return ret->code;
-    if (presence_is_absent(pinned)) {
-        box->net_lost = true;
-        return ERR_OK;
-    }
-    attached = look_attached(p, ret);
-    if (presence_is_unknown(attached))
-        return ret->code;
-    box->net_sysctls_set = p->initialized; /* otherwise the agent may have been killed before setting them */
-    sandbox_set_net(p, NET_PINNED);
-    if (files_name_host(p, &e) != ERR_OK)
-        log_warn("cannot determine the hostname of a pod any more", F_STR("pod", p->key), F_ERR(&e));
-    e = (struct err){ 0 };
-    if (!wants_netns(p)) {
-        box->files_written = true;
-        sandbox_set_net(p, NET_READY);
-    } else if (!presence_is_absent(attached) && box->net_result.n_ips > 0) {
-        /* Written again: the agent may have been killed between the plugin's answer and the write. */
-        box->files_written = write_files(p, &e) == ERR_OK;
-        if (!box->files_written)
-            log_warn("cannot write a pod's hosts file; will retry", F_STR("pod", p->key), F_ERR(&e));
-        sandbox_set_net(p, NET_READY);
-    } else {
-        box->net_undo = true; /* killed during ADD, or before its DEL was complete */
-    }
-    return ERR_OK;
-}
+/* ---- changes from outside ---- */
 
 void sandbox_begin_anew(struct pod *p)
 {
