@@ -66,6 +66,32 @@ static void services(void **state)
              "\"TCP\",\"targetPort\":81}],\"type\":\"ClusterIP\"," INSIDE "," ONE_FAMILY "}");
 }
 
+/* The fields that the field manager of a new Service owns. */
+static json_t *owned(json_t *object)
+{
+    json_t *entry = json_array_get(json_object_get(json_object_get(object, "metadata"), "managedFields"), 0);
+
+    return json_object_get(json_object_get(entry, "fieldsV1"), "f:spec");
+}
+
+static void allocated_fields_have_no_manager(void **state)
+{
+    json_auto_t *status = NULL,
+                *object = made("v1", "Service",
+                               "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"clusterIP\":\"None\","
+                               "\"ipFamilyPolicy\":\"SingleStack\",\"ports\":[{\"port\":80}]}}",
+                               &status);
+    json_t *own = owned(object);
+
+    (void)state;
+    assert_non_null(own);
+    assert_non_null(json_object_get(own, "f:clusterIP"));
+    assert_non_null(json_object_get(own, "f:ipFamilyPolicy")); /* it was set by the client */
+    assert_non_null(json_object_get(own, "f:internalTrafficPolicy"));
+    assert_null(json_object_get(own, "f:clusterIPs"));
+    assert_null(json_object_get(own, "f:ipFamilies"));
+}
+
 static void workloads(void **state)
 {
 #define SET                                                                                                  \
@@ -131,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(services),
+        cmocka_unit_test(allocated_fields_have_no_manager),
         cmocka_unit_test(workloads),
         cmocka_unit_test(what_go_cannot_decode),
     };

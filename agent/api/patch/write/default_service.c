@@ -111,7 +111,7 @@ static json_t *families_of(const json_t *addresses, bool both)
     return NULL;
 }
 
-static bool default_families(json_t *spec)
+bool default_service_allocated(json_t *spec)
 {
     const char *address = json_str(spec, "clusterIP");
     const bool headless = str_eq(address, "None"),
@@ -119,6 +119,8 @@ static bool default_families(json_t *spec)
     bool both;
     json_t *families;
 
+    if (is_text(spec, "type", "ExternalName"))
+        return true;
     if (address != NULL && address[0] != '\0' && !set(spec, "clusterIPs", json_pack("[s]", address)))
         return false;
     both = (alone && json_object_get(spec, "ipFamilyPolicy") == NULL) || /* whoever fills it in knows */
@@ -138,6 +140,5 @@ static bool default_families(json_t *spec)
 
 bool default_service(json_t *spec)
 {
-    return default_ports(json_object_get(spec, "ports")) && default_affinity(spec) &&
-           default_policies(spec) && (is_text(spec, "type", "ExternalName") || default_families(spec));
+    return default_ports(json_object_get(spec, "ports")) && default_affinity(spec) && default_policies(spec);
 }

@@ -240,7 +240,7 @@ static bool default_namespace(json_t *object)
             set_default(json_object_get(meta, "labels"), "kubernetes.io/metadata.name", json_string(name)));
 }
 
-enum err_code api_object_default(const struct api_patch_kind *kind, json_t *object, struct err *e)
+enum err_code api_object_default_own(const struct api_patch_kind *kind, json_t *object, struct err *e)
 {
     json_t *spec = json_object_get(object, "spec");
 
@@ -252,4 +252,20 @@ enum err_code api_object_default(const struct api_patch_kind *kind, json_t *obje
         return err_nomem(e);
     spec = json_object_get(object, "spec");
     return !json_is_object(spec) || default_kind(kind->row->kind, spec) ? ERR_OK : err_nomem(e);
+}
+
+enum err_code api_object_allocate(const struct api_patch_kind *kind, json_t *object, struct err *e)
+{
+    json_t *spec = json_object_get(object, "spec");
+
+    if (!str_eq(kind->row->kind, "Service") || !json_is_object(spec) || default_service_allocated(spec))
+        return ERR_OK;
+    return err_nomem(e);
+}
+
+enum err_code api_object_default(const struct api_patch_kind *kind, json_t *object, struct err *e)
+{
+    if (api_object_default_own(kind, object, e) != ERR_OK)
+        return e->code;
+    return api_object_allocate(kind, object, e);
 }

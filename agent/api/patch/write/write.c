@@ -506,13 +506,21 @@ static bool check_rules(struct run *r)
     return true;
 }
 
+static bool allocate(struct run *r)
+{
+    struct err e = { 0 };
+
+    return api_object_allocate(r->w->kind, r->object, &e) == ERR_OK;
+}
+
 static bool finish(struct run *r, bool *ret_same)
 {
     struct err e = { 0 };
 
     *ret_same = false;
-    if (!restrict_path(r) || api_object_default(r->w->kind, r->object, &e) != ERR_OK || !check_rules(r) ||
-        !set_managers(r) || !count_generation(r))
+    if (!restrict_path(r) || api_object_default_own(r->w->kind, r->object, &e) != ERR_OK ||
+        (r->live != NULL && !allocate(r)) || !check_rules(r) || !set_managers(r) ||
+        (r->live == NULL && !allocate(r)) || !count_generation(r))
         return false;
     return r->live == NULL || api_keep_times(r->live, r->object, ret_same, &e) == ERR_OK;
 }

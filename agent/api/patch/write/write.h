@@ -58,7 +58,12 @@ enum err_code api_write(const struct api_write *w, const json_t *live, const jso
 enum err_code api_object_decode(const struct api_patch_kind *kind, json_t *object, bool converted,
                                 json_t *unknown, json_t **ret_why, struct err *e) MUST_CHECK;
 
-/* Sets the defaults of the kind. */
+/* The defaults of the kind: those that the field manager owns with the rest of its object, and those that
+ * kube-apiserver allocates when the managers are known; the last function sets both. */
+enum err_code api_object_default_own(const struct api_patch_kind *kind, json_t *object,
+                                     struct err *e) MUST_CHECK;
+enum err_code api_object_allocate(const struct api_patch_kind *kind, json_t *object,
+                                  struct err *e) MUST_CHECK;
 enum err_code api_object_default(const struct api_patch_kind *kind, json_t *object, struct err *e) MUST_CHECK;
 
 /* Removes defaults that `said`, the object as the client sent it, does not contain, if defaulting would
