@@ -120,9 +120,9 @@ enum err_code flex_drivers_open(struct flex_drivers **ret, const struct flex_dri
                                 struct err *e) MUST_CHECK;
 /* "VENDOR/DRIVER". ERR_UNAVAILABLE: it is being asked what it can, changed() follows. ERR_NOT_FOUND: there is
  * none, or its init failed: *e says why, and it is called again with back-off, at a later look-up. */
-enum err_code flex_drivers_find(struct flex_drivers *d, const char *name, struct flex_driver *ret,
+enum err_code flex_drivers_find(struct flex_drivers *all, const char *name, struct flex_driver *ret,
                                 struct err *e) MUST_CHECK;
 bool flex_drivers_busy(const struct flex_drivers *d);
-void flex_drivers_stop(struct flex_drivers *d);
-void flex_drivers_close(struct flex_drivers *d); /* not while it is busy; NULL is fine */
+void flex_drivers_stop(struct flex_drivers *all);
+void flex_drivers_close(struct flex_drivers *all); /* not while it is busy; NULL is fine */
 #endif

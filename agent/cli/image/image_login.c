@@ -48,8 +48,11 @@ static int auth_file_open(struct cli *cli, struct auth_file *f, const char *path
     f->path = strdup(path != NULL ? path : cli_text(settings, "coracleconfig.registryAuthFile"));
     if (cli_text(settings, "coracleconfig.registriesConf")[0] != '\0')
         f->registries = strdup(cli_text(settings, "coracleconfig.registriesConf"));
-    if (f->path == NULL || f->path[0] == '\0')
-        return cli_error(cli, "the daemon has no registryAuthFile: give one with --authfile");
+    if (f->path == NULL || f->path[0] == '\0') {
+        cli_error(cli, f->path == NULL ? "out of memory"
+                                       : "the daemon has no registryAuthFile: give one with --authfile");
+        return EXIT_ERROR;
+    }
     switch (presence_of(fs_read_if_there(AT_FDCWD, f->path, AUTH_FILE_MAX, &text, &n, &e))) {
     case PRESENCE_ABSENT:
         f->config = json_object();
