@@ -355,14 +355,17 @@ def test_no_wakeups(t):
     def switches():
         text = coracle.read(f"/proc/{node.process.pid}/status")
         return int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0])
-    for _ in range(12):  # other work on this machine (links, I/O pressure) wakes it too, but not always
-        before = switches()
+
+    def checks():  # of the node's resources, which other work on this machine causes (I/O pressure)
+        return node.log().count("looking at the node's resources")
+    for _ in range(12):
+        before, checked = switches(), checks()
         time.sleep(5)
-        woken = switches() - before
-        if woken <= 3:
+        woken, allowed = switches() - before, 3 + 4 * (checks() - checked)
+        if woken <= allowed:
             break
-    print(f"MEASURED wake-ups of the agent in 5 s with three plugins: {woken}")
-    check(woken <= 3, f"{woken} wake-ups in 5 s")
+    print(f"MEASURED wake-ups of the agent in 5 s with three plugins: {woken}, {allowed} allowed")
+    check(woken <= allowed, f"{woken} wake-ups in 5 s")
     finish(node, *plugins)
 
 

@@ -115,7 +115,7 @@ def test_busy_port(t):
     run("ip", "link", "set", "lo", "up")
     with socket.create_server(("127.0.0.1", PORT)):
         node = t.node(f"--local-api=127.0.0.1:{PORT}")
-        until(lambda: node.log().count("it is tried again") == 1, 20, "the busy port is named")
+        until(lambda: node.log().count("cannot open the node's port yet; will retry") == 1, 20, "the busy port is named")
     until(lambda: "the local API is open" in node.log(), 20, "the port opens when it is free")
-    equal(node.log().count("it is tried again"), 1, "said once")
+    equal(node.log().count("cannot open the node's port yet; will retry"), 1, "said once")
     node.stop()
