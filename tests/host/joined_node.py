@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """joined_node - the daemon, its coracle-kube and a scripted apiserver, with the clues that tests of the apiserver's faults look at."""
+import contextlib
 import json
 import os
 import threading
@@ -97,16 +98,18 @@ class Connected:
 
     def _run(self):
         while not self.over.wait(0.3):
-            try:
-                now = self.joined.connected()
-            except OSError:
-                continue
-            if not self.changes or self.changes[-1][1] != now:
-                self.changes.append((time.monotonic() - self.began, now))
+            with contextlib.suppress(OSError):
+                self._look()
+
+    def _look(self):
+        now = self.joined.connected()
+        if not self.changes or self.changes[-1][1] != now:
+            self.changes.append((time.monotonic() - self.began, now))
 
     def end(self):
         self.over.set()
         self.thread.join()
+        self._look()
         return self.changes
 
 
