@@ -153,6 +153,7 @@ def bench_node(b, quick):
     seconds, names = 10 if quick else 60, []
     b.node.put("shared.yaml", config_map("shared", version="0", text="y" * 2000))
     shared = {"name": "shared", "configMap": {"name": "shared"}}, {"name": "shared", "mountPath": "/shared"}
+    quiet(b)
     yield from memory(b, 0)
     yield from idle(b, 0, seconds)
     for pods in (1, 10, 50, 100, FULL):
