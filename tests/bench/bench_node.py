@@ -12,7 +12,7 @@ sys.path.insert(0, f"{os.path.dirname(HERE)}/host")
 from test_swaps import IN_MOVED_TO, Inotify, folder  # noqa: E402
 
 FULL = 110
-TRIMMED = 11  # seconds
+TRIMMED = 16  # seconds: the network of a new pod is checked after ten
 
 
 def kib(pid, *keys):
