@@ -54,7 +54,7 @@ static bool read_address(const char *text, struct address *ret, bool *ret_zeros)
     return inet_pton(ret->n == 4 ? AF_INET : AF_INET6, copy, ret->bytes) == 1;
 }
 
-/* What is wrong with the address; NULL: nothing. */
+/* The problem with the address; NULL if there is none. */
 static const char *address_rule(const char *text, struct address *ret)
 {
     bool zeros;

@@ -13,7 +13,7 @@
 
 /* ---- numbers and percentages ---- */
 
-/* The number of 5 and of "5%"; what is neither is reported, and counts as 0. */
+/* The number in 5 or "5%". Any other value is reported and counts as 0. */
 static int64_t number_of(const json_t *v)
 {
     return json_is_string(v) ? strtoll(json_string_value(v), NULL, 10) : json_integer_value(v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is left of a pod's sandbox after a restart of the agent. */
+/* The recovery of a pod's sandbox after a restart of the agent. */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/sandbox/files.h"
