@@ -88,11 +88,8 @@ void kept_job_done(struct kept *k)
 
 void kept_trouble(char **at, const char *what, const struct err *e)
 {
-    if (*at != NULL && strcmp(*at, e->text) == 0)
-        return;
-    log_warn(what, F_ERR(e));
-    free(*at);
-    *at = strdup(e->text);
+    if (str_keep(at, e->text))
+        log_warn(what, F_ERR(e));
 }
 
 void kept_seal_start(struct kept *k, struct buf *request, op_done_fn done)

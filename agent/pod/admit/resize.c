@@ -180,12 +180,6 @@ static bool fits(struct pod *p, const struct api_pod *api, const char **ret_reas
     return false;
 }
 
-static void pod_resize_set_text(char **at, const char *text)
-{
-    free(*at);
-    *at = strdup(text);
-}
-
 static void not_pending(struct pod *p)
 {
     if (admit_of(p)->resize.desired != NULL)
@@ -209,7 +203,7 @@ static void wait_for(struct pod *p, struct api_pod *api, const char *reason, con
         log_warn("cannot resize pod now", F_STR("pod", p->key), F_STR("reason", reason), F_STR("err", text));
     }
     admit->resize.infeasible = infeasible;
-    pod_resize_set_text(&admit->resize.pending, text);
+    str_keep(&admit->resize.pending, text);
     api_pod_ref(api);
     api_pod_unref(admit->resize.desired);
     admit->resize.desired = api;
@@ -311,7 +305,7 @@ static void pod_resize_failed(struct pod *p, const char *text)
         pod_resize_tell(p, p->api, true, "ResizeError", "error", text);
         log_warn("cannot resize pod; will retry", F_STR("pod", p->key), F_STR("err", text));
     }
-    pod_resize_set_text(&admit->resize.error, text);
+    str_keep(&admit->resize.error, text);
     pod_wake_at(p, clock_boot_in_ns(AGAIN_NS), "resize is tried again");
 }
 

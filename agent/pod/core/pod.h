@@ -99,7 +99,7 @@ struct pod {
     bool record_failing; /* it cannot be written: nothing waits for it */
     struct pod_look look;
     struct boot_timer timer;
-    const char *timer_why, *woken_why; /* the times given to pod_wake_at() and pod_wake() */
+    const char *timer_why, *woken_why; /* the reasons given to pod_wake_at() and pod_wake() */
     TAILQ_ENTRY(pod) dirty_link;
     UT_hash_handle hh;
     void *parts[ROOMS]; /* what each room keeps of it: room.h */
